@@ -1,0 +1,123 @@
+// What a viewer or the host page can do to the player; every way in (key, click, API) ends here.
+(function (SP) {
+  "use strict";
+
+  const LIVE = new Set(["queued", "loading", "running", "paused"]);
+
+  SP.Actions = class Actions {
+    constructor(store) {
+      this.store = store;
+      this.timer = 0;
+    }
+
+    get state() {
+      return this.store.state;
+    }
+
+    get last() {
+      return this.state.count - 1;
+    }
+
+    open(run) {
+      this.pause();
+      this.store.set({ run: { ...run }, steps: [], count: 0, step: -1, wanted: null, following: true,
+        hover: null, pin: null, status: { state: "idle" }, totals: [] });
+    }
+
+    append(views) {
+      const { steps, totals } = this.state;
+      for (const view of views) {
+        // A re-attached host may send a step again: what is known stays.
+        if (view.index !== undefined && view.index < steps.length) continue;
+        steps.push(view);
+        totals.push(SP.addTotals(totals.at(-1), view));
+      }
+      this.store.set({ count: steps.length });
+      const { wanted, following } = this.state;
+      if (wanted !== null && wanted <= this.last) this.goTo(wanted);
+      else if (following) this.look(this.last);
+    }
+
+    look(step) {
+      if (step !== this.state.step) this.store.set({ step, hover: null });
+    }
+
+    goTo(step) {
+      const wanted = step > this.last ? step : null;
+      this.store.set({ following: false, wanted });
+      this.look(SP.clamp(step, Math.min(0, this.last), this.last));
+    }
+
+    browse(step) {
+      this.pause();
+      this.goTo(SP.clamp(step, 0, Math.max(0, this.last)));
+    }
+
+    follow(on = !this.state.following) {
+      this.pause();
+      this.store.set({ following: on, wanted: null });
+      if (on && this.last >= 0) this.look(this.last);
+    }
+
+    play() {
+      if (this.last < 0) return;
+      if (this.state.following && LIVE.has(this.state.status.state)) return this.follow(false);
+      const step = this.state.step >= this.last ? 0 : this.state.step;
+      this.store.set({ playing: true, following: false });
+      this.look(step);
+      this.schedule();
+    }
+
+    // Steps pass at a fixed pace, or each for as long as it really took.
+    schedule() {
+      const next = this.state.steps[this.state.step + 1];
+      if (!next) return LIVE.has(this.state.status.state) ? this.follow(true) : this.pause();
+      const took = SP.PARTS.reduce((sum, part) => sum + next.ms[part], 0);
+      const wait = this.state.pace === "recorded" ? took : 1000 / Number(this.state.pace);
+      this.timer = setTimeout(() => {
+        this.look(this.state.step + 1);
+        this.schedule();
+      }, Math.max(wait, 16));
+    }
+
+    pause() {
+      clearTimeout(this.timer);
+      this.store.set({ playing: false });
+    }
+
+    togglePlay() {
+      if (this.state.playing) this.pause();
+      else this.play();
+    }
+
+    setPace(pace) {
+      this.store.set({ pace });
+      if (!this.state.playing) return;
+      clearTimeout(this.timer);
+      this.schedule();
+    }
+
+    // `anchor`: the element pointed at, beside which the node's card may stand; null for no card.
+    hover(node, anchor = null) {
+      this.store.set({ hover: node, anchor: node === null ? null : anchor });
+    }
+
+    // Looking closely at a node stops the picture, or it would run away under the eye.
+    pin(node, step = this.state.step) {
+      const { pin } = this.state;
+      const same = pin && pin.step === step && pin.node === node;
+      this.pause();
+      this.store.set({ pin: same || node === null ? null : { step, node }, following: false });
+    }
+
+    // The node `by` places on in pseudo-sequence order, root first.
+    walk(by) {
+      const view = SP.view(this.state);
+      if (!view) return;
+      const from = SP.lit(this.state) ?? (by > 0 ? -2 : view.pieces.length);
+      const node = SP.clamp(from + by, -1, view.pieces.length - 1);
+      this.pause();
+      this.store.set({ hover: null, pin: { step: this.state.step, node }, following: false });
+    }
+  };
+})((globalThis.SpecPlayer ??= {}));

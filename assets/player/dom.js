@@ -1,0 +1,67 @@
+// Elements made in one line. Text always becomes a text node: data never passes through innerHTML.
+(function (SP) {
+  "use strict";
+
+  const SVG = "http://www.w3.org/2000/svg";
+
+  function fill(node, attributes, children) {
+    for (const [name, value] of Object.entries(attributes)) {
+      if (value !== null && value !== undefined) node.setAttribute(name, value);
+    }
+    node.append(...children.filter((child) => child !== null && child !== undefined));
+    return node;
+  }
+
+  SP.el = (tag, className = "", attributes = {}, ...children) => {
+    const node = document.createElement(tag);
+    if (className) node.className = className;
+    return fill(node, attributes, children);
+  };
+
+  SP.svg = (tag, className = "", attributes = {}, ...children) => {
+    const node = document.createElementNS(SVG, tag);
+    if (className) node.setAttribute("class", className);
+    return fill(node, attributes, children);
+  };
+
+  SP.button = (className, onClick, ...children) => {
+    const node = SP.el("button", `sp-button ${className}`, { type: "button" }, ...children);
+    node.addEventListener("click", onClick);
+    return node;
+  };
+
+  // Writing an unchanged text would still cost a layout.
+  SP.setText = (node, text) => {
+    if (node.textContent !== text) node.textContent = text;
+  };
+
+  // Keep `pool` at `count` elements, made once and reused from step to step.
+  SP.resizePool = (pool, count, parent, make) => {
+    while (pool.length < count) {
+      const item = make(pool.length);
+      pool.push(item);
+      parent.append(item.node ?? item);
+    }
+    pool.forEach((item, i) => {
+      const node = item.node ?? item;
+      const hidden = i >= count;
+      if (hidden !== (node.style.display === "none")) node.style.display = hidden ? "none" : "";
+    });
+  };
+
+  // A canvas that is sharp on every screen; returns its context scaled to CSS pixels.
+  SP.sharpCanvas = (canvas, width, height) => {
+    const ratio = globalThis.devicePixelRatio || 1;
+    const [w, h] = [Math.max(1, Math.round(width * ratio)), Math.max(1, Math.round(height * ratio))];
+    if (canvas.width !== w) canvas.width = w;
+    if (canvas.height !== h) canvas.height = h;
+    canvas.style.width = `${width}px`;
+    canvas.style.height = `${height}px`;
+    const context = canvas.getContext("2d");
+    context.setTransform(ratio, 0, 0, ratio, 0, 0);
+    context.clearRect(0, 0, width, height);
+    return context;
+  };
+
+  SP.clamp = (value, low, high) => Math.max(low, Math.min(high, value));
+})((globalThis.SpecPlayer ??= {}));

@@ -1,0 +1,86 @@
+// Panel 6, first half: the step in a sentence, its time, and each decision of the acceptance rule.
+(function (SP) {
+  "use strict";
+
+  SP.FactsPanel = class FactsPanel extends SP.Panel {
+    constructor(player) {
+      super(player, "facts");
+      this.sentence = SP.el("div", "sp-sentence");
+      this.times = SP.PARTS.map((part) => {
+        const value = SP.el("span", "sp-time-value");
+        const name = SP.el("span", "sp-time-name");
+        const node = SP.el("span", `sp-time sp-time-${part}`, {}, name, value);
+        player.hints.define(node, `player.time.${part}.about`);
+        return { part, node, name, value };
+      });
+      this.decisions = SP.el("div", "sp-decisions", { role: "list" });
+      this.tools.append(...this.times.map(({ node }) => node));
+      this.body.append(this.sentence, this.decisions);
+      this.decisions.addEventListener("pointerover", (event) => {
+        const node = event.target.closest("[data-node]");
+        if (node) this.actions.hover(Number(node.dataset.node), node);
+      });
+      this.decisions.addEventListener("pointerleave", () => this.actions.hover(null));
+      this.decisions.addEventListener("click", (event) => {
+        const node = event.target.closest("[data-node]");
+        if (node) this.actions.pin(Number(node.dataset.node));
+      });
+    }
+
+    relabel() {
+      super.relabel();
+      for (const { part, name } of this.times) SP.setText(name, this.say(`player.time.${part}`));
+    }
+
+    render(state, changed) {
+      if (!["run", "step", "language"].some((key) => changed.has(key))) return;
+      const view = SP.view(state);
+      SP.setText(this.title, view ? this.say("player.facts.step", { step: view.index + 1 }) : this.say("player.facts.title"));
+      for (const { part, value } of this.times) SP.setText(value, view ? `${this.words.ms(view.ms[part])} ms` : "–");
+      this.renderSentence(state, view);
+      this.renderDecisions(view);
+    }
+
+    renderSentence(state, view) {
+      if (!view) {
+        this.sentence.replaceChildren(this.player.statusText(state) || this.say("player.empty"));
+        return;
+      }
+      const join = this.say("player.fact.join");
+      const datastore = state.run?.datastore?.name ?? this.say("player.fact.the_datastore");
+      const parts = view.facts.flatMap(({ key, values }, i) => [
+        i ? join : "", ...this.words.nodes(key, { ...values, datastore }, (value, name) => this.value(value, name))]);
+      this.sentence.replaceChildren(...parts);
+    }
+
+    value(value, name) {
+      if (name === "piece") return SP.el("span", "sp-code", {}, SP.short(value, 24));
+      return SP.el("strong", "sp-strong", {}, typeof value === "number" ? this.words.number(value) : value);
+    }
+
+    renderDecisions(view) {
+      const chips = (view?.arithmetic ?? []).map((entry) => this.decision(view, entry));
+      this.decisions.replaceChildren(...chips);
+      this.decisions.scrollLeft = 0;
+    }
+
+    // "drew ', with p 0.62 → #1 ✓": what was drawn at a node, and whether a child had it.
+    decision(view, entry) {
+      const accepted = entry.matched !== null && entry.matched !== undefined;
+      const leaf = !accepted && view.committed.kinds.at(-1) === "bonus";
+      const verdict = accepted ? "accepted" : leaf ? "bonus" : "recovered";
+      const rule = this.words.has(`player.rule.${entry.rule}`) ? `player.rule.${entry.rule}` : "player.rule.other";
+      const text = this.words.nodes(rule, { piece: entry.piece ?? "", p: entry.p, place: entry.node, rule: entry.rule },
+        (value, name) => name === "piece" ? SP.el("span", "sp-code", {}, SP.short(value, 16))
+          : document.createTextNode(name === "p" ? this.words.p(value) : name === "place" ? this.place(value) : String(value)));
+      const outcome = SP.el("span", `sp-outcome sp-outcome-${verdict}`, {},
+        this.say(`player.outcome.${verdict}`, { index: accepted ? entry.matched + 1 : 0 }));
+      return SP.el("span", "sp-decision", { role: "listitem", "data-node": accepted ? entry.matched : entry.node },
+        SP.el("span", "", {}, ...text), outcome);
+    }
+
+    place(node) {
+      return node < 0 ? this.say("player.root") : `#${node + 1}`;
+    }
+  };
+})((globalThis.SpecPlayer ??= {}));

@@ -1,0 +1,59 @@
+// The line above the panels: state of the run, what runs, and a thin bar of progress.
+(function (SP) {
+  "use strict";
+
+  SP.Head = class Head {
+    constructor(player) {
+      this.player = player;
+      this.dot = SP.el("span", "sp-state-dot", { "aria-hidden": "true" });
+      this.state = SP.el("span", "sp-state", { role: "status" });
+      this.run = SP.el("span", "sp-run-name");
+      this.badge = SP.el("span", "sp-badge");
+      player.hints.define(this.badge, "player.lossless.about");
+      this.projector = SP.button("sp-quiet", () => player.toggleProjector());
+      this.help = SP.button("sp-icon", () => player.help.open(), "?");
+      this.progress = SP.el("div", "sp-progress", { role: "progressbar", "aria-valuemin": "0", "aria-valuemax": "100" },
+        SP.el("div", "sp-progress-fill"));
+      this.node = SP.el("div", "sp-top", {}, this.dot, this.state, this.run, this.badge,
+        SP.el("span", "sp-space"), this.projector, this.help, this.progress);
+    }
+
+    relabel() {
+      const { words } = this.player;
+      SP.setText(this.projector, words.say("player.projector"));
+      this.help.setAttribute("aria-label", words.say("player.help.title"));
+      this.help.title = words.say("player.help.title");
+      this.progress.setAttribute("aria-label", words.say("player.progress"));
+    }
+
+    render(state, changed) {
+      if (!["run", "status", "language", "projector"].some((key) => changed.has(key))) return;
+      const { status } = state;
+      this.node.dataset.state = status.state;
+      SP.setText(this.state, this.player.statusText(state));
+      SP.setText(this.run, this.runName(state.run));
+      const lossless = state.run?.acceptance?.lossless;
+      this.badge.hidden = typeof lossless !== "boolean";
+      this.badge.classList.toggle("sp-warn", lossless === false);
+      SP.setText(this.badge, this.player.words.say(lossless ? "player.lossless" : "player.lossy"));
+      this.projector.setAttribute("aria-pressed", String(state.projector));
+      this.renderProgress(status);
+    }
+
+    runName(run) {
+      if (!run) return "";
+      const target = [run.target.name, run.target.dtype].filter(Boolean).join(" ");
+      return [target, run.drafter.name, run.datastore?.name].filter(Boolean).join(" · ");
+    }
+
+    renderProgress({ state, fraction }) {
+      const busy = state === "loading" || state === "queued";
+      const known = typeof fraction === "number";
+      this.progress.classList.toggle("sp-active", busy || (state === "running" && known));
+      this.progress.classList.toggle("sp-unknown", busy && !known);
+      this.progress.firstChild.style.transform = known ? `scaleX(${SP.clamp(fraction, 0, 1)})` : "";
+      if (known) this.progress.setAttribute("aria-valuenow", String(Math.round(100 * fraction)));
+      else this.progress.removeAttribute("aria-valuenow");
+    }
+  };
+})((globalThis.SpecPlayer ??= {}));

@@ -1,0 +1,174 @@
+// The player: builds the panels into an element, and is the one door for the host page.
+(function (SP) {
+  "use strict";
+
+  const ANNOUNCE_EVERY = 1500; // ms; a screen reader cannot speak faster
+  let players = 0;
+
+  class Player {
+    constructor(root, { strings, language = "en" }) {
+      this.root = root;
+      this.id = `spec-player-${(players += 1)}`;
+      this.words = new SP.Words(strings, language);
+      this.store = new SP.Store((state, changed) => this.draw(state, changed));
+      this.store.state.language = language;
+      this.actions = new SP.Actions(this.store);
+      this.cleanups = [];
+      this.listeners = new Set();
+      this.spoken = 0;
+      this.build();
+      this.onDestroy(SP.listenToKeys(this));
+      this.onDestroy(SP.watchTheme(() => this.readTheme()));
+      this.readTheme();
+      this.relabel();
+      this.draw(this.state, new Set(Object.keys(this.state)));
+    }
+
+    get state() {
+      return this.store.state;
+    }
+
+    build() {
+      this.hints = new SP.Hints(this);
+      this.help = new SP.Help(this);
+      this.head = new SP.Head(this);
+      this.transport = new SP.Transport(this);
+      this.panels = Object.fromEntries(Object.entries({ text: SP.TextPanel, run: SP.RunPanel, timeline: SP.TimelinePanel,
+        facts: SP.FactsPanel, trie: SP.TriePanel, mask: SP.MaskPanel, pseudo: SP.PseudoPanel })
+        .map(([name, Kind]) => [name, new Kind(this)]));
+      this.panels.timeline.tools.append(this.transport.node);
+      this.parts = [this.head, this.transport, this.help, ...Object.values(this.panels)];
+      this.live = SP.el("div", "sp-live", { "aria-live": "polite", role: "log" });
+      this.probe = SP.el("span", "sp-probe", { "aria-hidden": "true" });
+      this.grid = SP.el("div", "sp-grid", {}, this.head.node, ...Object.values(this.panels).map((panel) => panel.node));
+      this.root.classList.add("spec-player");
+      this.root.replaceChildren(this.grid, this.hints.node, this.help.node, this.live, this.probe);
+    }
+
+    draw(state, changed) {
+      for (const part of this.parts) part.render(state, changed);
+      if (["hover", "pin", "step", "language"].some((key) => changed.has(key))) this.drawCard(state);
+      if (changed.has("step")) this.announceStep(state);
+      if (["step", "following", "language", "count"].some((key) => changed.has(key))) {
+        for (const listener of this.listeners) listener(this.publicState());
+      }
+    }
+
+    relabel() {
+      for (const part of this.parts) part.relabel();
+    }
+
+    // The card stands beside the element pointed at; a pinned node's beside the node in the trie.
+    drawCard(state) {
+      const view = SP.view(state);
+      const lit = view ? SP.lit(state) : null;
+      const anchor = state.hover !== null ? state.anchor : this.panels.trie.elementOf(lit ?? -1);
+      if (lit === null || !anchor) {
+        if (this.cardAnchor) this.hints.hide(this.cardAnchor);
+        this.cardAnchor = null;
+        return;
+      }
+      this.cardAnchor = anchor;
+      this.hints.show(anchor, SP.nodeCard(this.words, view, lit));
+    }
+
+    announceStep(state) {
+      const view = SP.view(state);
+      const now = performance.now();
+      if (!view || now - this.spoken < ANNOUNCE_EVERY) return;
+      this.spoken = now;
+      const accepted = view.committed.kinds.filter((kind) => kind === "accepted").length;
+      this.announce(this.words.say("player.announce", { step: view.index + 1, count: view.committed.kinds.length, accepted }));
+    }
+
+    announce(text) {
+      SP.setText(this.live, text);
+    }
+
+    statusText({ status, run }) {
+      const { state, stage, queue_position: place, error, stop } = status;
+      if (state === "error") return this.words.say("player.status.error", { reason: error ?? "" });
+      if (state === "queued" && place) return this.words.say("player.status.queued_at", { place });
+      if (state === "idle") return run ? this.words.say("player.status.replay") : "";
+      if (state === "finished" && stop) return this.words.say(`player.stop.${stop}`);
+      const text = this.words.say(`player.status.${state}`);
+      const key = `player.stage.${stage}`;
+      return stage ? `${text} · ${this.words.has(key) ? this.words.say(key) : stage}` : text;
+    }
+
+    // The last token of the context: what the tree hangs on.
+    rootPiece({ run, steps, step }) {
+      if (step > 0) return steps[step - 1].committed.pieces.at(-1) ?? "";
+      return run?.prompt_pieces.at(-1) ?? "";
+    }
+
+    readTheme() {
+      this.palette = SP.readPalette(this.probe);
+      this.monoFamily = getComputedStyle(this.root).getPropertyValue("--sp-mono") || "monospace";
+      this.store.set({ theme: this.state.theme + 1 });
+    }
+
+    // Projector: the whole window, in the top layer so that nothing of the host page covers it.
+    toggleProjector(on = !this.state.projector) {
+      this.root.classList.toggle("sp-projector", on);
+      if (on) {
+        this.root.setAttribute("popover", "manual");
+        this.root.showPopover();
+      } else {
+        this.root.hidePopover();
+        this.root.removeAttribute("popover");
+      }
+      this.store.set({ projector: on });
+    }
+
+    escape() {
+      if (this.state.pin) this.actions.pin(null);
+      else if (this.state.projector) this.toggleProjector(false);
+    }
+
+    setLanguage(language) {
+      this.words.language = language;
+      this.root.lang = language === "zh" ? "zh-CN" : language;
+      this.relabel();
+      this.store.set({ language });
+    }
+
+    publicState() {
+      const { step, following, language } = this.state;
+      return { step, following, language };
+    }
+
+    onDestroy(cleanup) {
+      this.cleanups.push(cleanup);
+    }
+
+    destroy() {
+      this.actions.pause();
+      this.store.stop();
+      for (const cleanup of this.cleanups) cleanup();
+      if (this.state.projector) this.toggleProjector(false);
+      this.store.stop();
+      this.root.replaceChildren();
+      this.root.classList.remove("spec-player");
+    }
+  }
+
+  // See visualizers/page.py for a host page in a few lines.
+  SP.create = (root, options) => {
+    const player = new Player(root, options);
+    return {
+      open: (run) => player.actions.open(run),
+      append: (views) => player.actions.append(views),
+      status: (status) => player.store.set({ status: { ...status } }),
+      setLanguage: (language) => player.setLanguage(language),
+      goTo: (step) => player.actions.goTo(step),
+      follow: (on = true) => player.actions.follow(on),
+      state: () => player.publicState(),
+      onChange: (listener) => {
+        player.listeners.add(listener);
+        return () => player.listeners.delete(listener);
+      },
+      destroy: () => player.destroy(),
+    };
+  };
+})((globalThis.SpecPlayer ??= {}));

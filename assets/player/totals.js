@@ -1,0 +1,24 @@
+// Running totals of the run, one entry a step, so that "so far" is known at every step.
+// The definitions are those of spec_core.trace.totals; a test holds the two together.
+(function (SP) {
+  "use strict";
+
+  const PARTS = ["draft", "verify", "accept", "overhead"];
+  SP.PARTS = PARTS;
+
+  SP.addTotals = (before, view) => {
+    const ms = {};
+    for (const part of PARTS) ms[part] = (before?.ms[part] ?? 0) + (view.ms[part] ?? 0);
+    const reached = [...(before?.reached ?? [])];
+    const accepted = [...(before?.accepted ?? [])];
+    view.accepted_by_depth.forEach((one, d) => {
+      reached[d] = (reached[d] ?? 0) + 1;
+      accepted[d] = (accepted[d] ?? 0) + one;
+    });
+    const tokens = (before?.tokens ?? 0) + view.committed.pieces.length;
+    const steps = (before?.steps ?? 0) + 1;
+    const seconds = PARTS.reduce((sum, part) => sum + ms[part], 0) / 1000;
+    return { steps, tokens, ms, reached, accepted,
+      tokensPerCall: tokens / steps, tokensPerSecond: seconds ? tokens / seconds : 0 };
+  };
+})((globalThis.SpecPlayer ??= {}));

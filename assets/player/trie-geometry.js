@@ -1,0 +1,70 @@
+// From the layout's columns and rows to pixels: columns are as wide as their widest label.
+(function (SP) {
+  "use strict";
+
+  const BEND = 15; // room in which an edge turns, right of the parent
+  const MOST_LABEL = 12; // characters; the whole piece is on the node's card
+
+  const context = document.createElement("canvas").getContext("2d");
+  const widths = new Map();
+
+  function textWidth(text, font) {
+    const key = `${font}|${text}`;
+    let width = widths.get(key);
+    if (width === undefined) {
+      if (widths.size > 5000) widths.clear();
+      context.font = font;
+      width = context.measureText(text).width;
+      widths.set(key, width);
+    }
+    return width;
+  }
+
+  // A count is worth its room only where it differs from the parent's.
+  function countLabel(view, i) {
+    const weight = view.weights?.[i];
+    const parent = view.parents[i];
+    if (weight === undefined || i >= view.selected) return "";
+    return parent >= 0 && view.weights[parent] === weight ? "" : `${weight}×`;
+  }
+
+  SP.trieGeometry = (view, rootPiece, size, family) => {
+    const unit = size * 0.46; // a line of four units holds a label above its edge
+    const fonts = { selected: `${size}px ${family}`, rest: `${size * 0.92}px ${family}`, count: `${size * 0.8}px ${family}` };
+    const heaviest = Math.max(1, ...(view.weights ?? [1]));
+    const depth = Math.max(0, ...view.columns);
+    const columnWidths = new Array(depth + 1).fill(0);
+    const nodes = view.pieces.map((piece, i) => {
+      const selected = i < view.selected;
+      const verdict = SP.verdict(view, i);
+      const share = Math.sqrt((view.weights?.[i] ?? 1) / heaviest);
+      const label = SP.short(piece, MOST_LABEL);
+      const count = countLabel(view, i);
+      const gap = count ? size * 0.4 : 0;
+      const labelWidth = textWidth(label, selected ? fonts.selected : fonts.rest);
+      const width = labelWidth + gap + (count ? textWidth(count, fonts.count) : 0);
+      const judged = verdict === "accepted" || verdict === "rejected";
+      const radius = (size / 12) * (selected ? Math.max(3.2 + 4 * share, judged ? 5.6 : 0) : 1.8 + 2 * share);
+      columnWidths[view.columns[i]] = Math.max(columnWidths[view.columns[i]], width);
+      return { label, count, labelWidth, gap, radius, verdict, selected, y: view.rows[i] * unit - size * 0.3 };
+    });
+    const root = SP.short(rootPiece, MOST_LABEL);
+    const xs = [Math.max(textWidth(root, fonts.selected), size)];
+    const most = (size / 12) * 7.2;
+    for (let d = 1; d <= depth; d += 1) xs.push(xs[d - 1] + BEND + columnWidths[d] + 2 * most);
+    nodes.forEach((node, i) => {
+      node.x = xs[view.columns[i]];
+      node.labelX = xs[view.columns[i] - 1] + BEND - node.x;
+    });
+    return { nodes, root: { label: root, x: xs[0], y: view.root_row * unit - size * 0.3, radius: size / 2 },
+      width: xs[depth] + most, height: view.height * unit + size * 0.4, size };
+  };
+
+  // Edges leave the parent downwards and arrive from the left, like lines of a family tree.
+  SP.edgePath = (from, to) => {
+    if (Math.abs(from.y - to.y) < 0.5) return `M${(from.x + from.radius).toFixed(1)} ${from.y.toFixed(1)}H${(to.x - to.radius).toFixed(1)}`;
+    const bend = Math.min(7, to.y - from.y);
+    return `M${from.x.toFixed(1)} ${(from.y + from.radius).toFixed(1)}V${(to.y - bend).toFixed(1)}`
+      + `Q${from.x.toFixed(1)} ${to.y.toFixed(1)} ${(from.x + bend).toFixed(1)} ${to.y.toFixed(1)}H${(to.x - to.radius).toFixed(1)}`;
+  };
+})((globalThis.SpecPlayer ??= {}));

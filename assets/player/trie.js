@@ -1,0 +1,161 @@
+// Panel 3: the retrieved trie, depth left to right; each line reads as one continuation.
+(function (SP) {
+  "use strict";
+
+  const MARK = { accepted: "M-2.7 .2L-.9 2.2L2.9-2.2", rejected: "M-2.2-2.2L2.2 2.2M2.2-2.2L-2.2 2.2" };
+  const EDGES = ["rest", "selected", "accepted", "lit"];
+  const LEAST_SCALE = 0.82; // below it labels are too small to read: rather pan
+  const MARGIN = 14;
+
+  SP.TriePanel = class TriePanel extends SP.Panel {
+    constructor(player) {
+      super(player, "trie");
+      this.edges = Object.fromEntries(EDGES.map((name) => [name, SP.svg("path", `sp-edge sp-edge-${name}`)]));
+      this.root = this.makeNode(-1);
+      this.layer = SP.svg("g", "sp-nodes", {}, this.root.node);
+      this.group = SP.svg("g", "", {}, ...Object.values(this.edges), this.layer);
+      this.svg = SP.svg("svg", "sp-trie", { role: "group", tabindex: "0" }, this.group);
+      this.empty = SP.el("div", "sp-empty", { hidden: "" });
+      this.legend = ["accepted", "rejected", "unreached", "unselected"].map((name) => [name, SP.el("span", `sp-dot sp-dot-${name}`)]);
+      this.foot = SP.el("div", "sp-legend", {}, ...this.legend.map(([, node]) => node));
+      this.body.append(this.svg, this.empty, this.foot);
+      this.pool = [];
+      this.geometry = null;
+      this.camera = new SP.PanZoom(this.svg, this.group, () => this.fit());
+      this.buttons = [["out", "−", () => this.camera.zoom(1 / 1.25)], ["in", "+", () => this.camera.zoom(1.25)], ["fit", "⤢", () => this.camera.release()]]
+        .map(([name, sign, act]) => [name, SP.button("sp-icon", act, sign)]);
+      this.tools.append(...this.buttons.map(([, node]) => node));
+      this.watchSize(() => this.fit());
+      this.listen();
+    }
+
+    makeNode(index) {
+      const circle = SP.svg("circle", "sp-circle");
+      const mark = SP.svg("path", "sp-mark");
+      const label = SP.svg("text", "sp-label", { "dominant-baseline": "alphabetic" }, "");
+      const count = SP.svg("text", "sp-count", {}, "");
+      const node = SP.svg("g", "sp-node", { "data-node": index }, circle, mark, label, count);
+      return { node, circle, mark, label, count };
+    }
+
+    listen() {
+      const nodeOf = (event) => {
+        const node = event.target.closest?.("[data-node]");
+        return node ? Number(node.dataset.node) : null;
+      };
+      this.svg.addEventListener("pointerover", (event) => {
+        const node = nodeOf(event);
+        this.actions.hover(node, node === null ? null : this.elementOf(node));
+      });
+      this.svg.addEventListener("pointerleave", () => this.actions.hover(null));
+      this.svg.addEventListener("click", (event) => this.actions.pin(nodeOf(event)));
+      this.svg.addEventListener("keydown", (event) => {
+        const act = { "+": () => this.camera.zoom(1.25), "=": () => this.camera.zoom(1.25),
+          "-": () => this.camera.zoom(1 / 1.25), 0: () => this.camera.release() }[event.key];
+        if (!act || event.ctrlKey || event.metaKey) return;
+        event.preventDefault();
+        act();
+      });
+    }
+
+    relabel() {
+      super.relabel();
+      for (const [name, node] of this.legend) SP.setText(node, this.say(`player.verdict.${name}`));
+      for (const [name, node] of this.buttons) {
+        node.setAttribute("aria-label", this.say(`player.trie.zoom_${name}`));
+        node.title = this.say(`player.trie.zoom_${name}`);
+      }
+      this.svg.setAttribute("aria-label", this.say("player.trie.keys"));
+    }
+
+    render(state, changed) {
+      const view = SP.view(state);
+      if (["run", "step", "language", "projector"].some((key) => changed.has(key))) this.draw(state, view);
+      if (["run", "step", "hover", "pin", "projector"].some((key) => changed.has(key))) this.light(state, view);
+      if (changed.has("run")) this.camera.chosen = false;
+    }
+
+    draw(state, view) {
+      const nothing = !view || view.pieces.length === 0;
+      this.empty.hidden = !nothing;
+      this.svg.classList.toggle("sp-hidden", nothing);
+      SP.setText(this.note, nothing ? "" : this.say("player.trie.note", { count: view.selected, total: view.pieces.length }));
+      if (nothing) {
+        this.geometry = null;
+        SP.setText(this.empty, this.say(view ? "player.trie.empty" : "player.empty"));
+        return;
+      }
+      const size = state.projector ? 20 : 12;
+      this.geometry = SP.trieGeometry(view, this.player.rootPiece(state), size, this.player.monoFamily);
+      SP.resizePool(this.pool, view.pieces.length, this.layer, (i) => this.makeNode(i));
+      this.geometry.nodes.forEach((place, i) => this.put(this.pool[i], place));
+      this.put(this.root, { ...this.geometry.root, verdict: "root", selected: true, count: "", gap: 0,
+        labelX: -this.geometry.root.x, labelWidth: 0 });
+      this.drawEdges(view);
+      if (!this.camera.chosen) this.fit();
+    }
+
+    put(item, place) {
+      const { size } = this.geometry;
+      item.node.setAttribute("class", `sp-node sp-v-${place.verdict}`);
+      item.node.setAttribute("transform", `translate(${place.x.toFixed(1)} ${place.y.toFixed(1)})`);
+      item.circle.setAttribute("r", place.radius.toFixed(1));
+      item.mark.setAttribute("d", MARK[place.verdict] ?? "");
+      if (size > 12) item.mark.setAttribute("transform", `scale(${(size / 12).toFixed(2)})`);
+      else item.mark.removeAttribute("transform");
+      SP.setText(item.label, place.label);
+      item.label.setAttribute("x", place.labelX.toFixed(1));
+      item.label.setAttribute("y", (-size * 0.4).toFixed(1));
+      SP.setText(item.count, place.count);
+      item.count.setAttribute("x", (place.labelX + place.labelWidth + place.gap).toFixed(1));
+      item.count.setAttribute("y", (-size * 0.4).toFixed(1));
+    }
+
+    place(node) {
+      return node < 0 ? this.geometry.root : this.geometry.nodes[node];
+    }
+
+    edge(view, node) {
+      return SP.edgePath(this.place(view.parents[node]), this.place(node));
+    }
+
+    drawEdges(view) {
+      const paths = { rest: "", selected: "", accepted: "" };
+      view.parents.forEach((parent, i) => {
+        const kind = i >= view.selected ? "rest" : view.verdicts[i] === "a" ? "accepted" : "selected";
+        paths[kind] += this.edge(view, i);
+      });
+      for (const [kind, path] of Object.entries(paths)) this.edges[kind].setAttribute("d", path);
+    }
+
+    // The lit node and the way from the root to it.
+    light(state, view) {
+      if (!view || !this.geometry) return this.edges.lit.setAttribute("d", "");
+      const seen = SP.sight(view, SP.lit(state));
+      this.edges.lit.setAttribute("d", seen.filter((i) => i >= 0).map((i) => this.edge(view, i)).join(""));
+      const on = new Set(seen);
+      this.root.node.classList.toggle("sp-lit", on.has(-1));
+      for (let i = 0; i < view.pieces.length; i += 1) this.pool[i].node.classList.toggle("sp-lit", on.has(i));
+      this.svg.classList.toggle("sp-some-lit", on.size > 0);
+    }
+
+    // The root stays at the left; what was accepted is in sight; the scale stays readable.
+    fit() {
+      if (this.camera.chosen || !this.geometry) return;
+      const [width, height] = [this.svg.clientWidth, this.svg.clientHeight];
+      if (!width) return;
+      const { geometry } = this;
+      const whole = Math.min((width - 2 * MARGIN) / geometry.width, (height - 2 * MARGIN) / geometry.height);
+      const scale = SP.clamp(whole, LEAST_SCALE, 1);
+      const accepted = geometry.nodes.filter((node) => node.verdict === "accepted");
+      const lowest = Math.max(0, ...accepted.map((node) => node.y)) * scale;
+      const up = Math.max(0, lowest - (height - 4 * MARGIN));
+      this.camera.move({ scale, x: MARGIN, y: MARGIN / 2 - up });
+    }
+
+    // The element of a node, beside which its card may stand.
+    elementOf(node) {
+      return (node < 0 ? this.root : this.pool[node])?.circle ?? null;
+    }
+  };
+})((globalThis.SpecPlayer ??= {}));

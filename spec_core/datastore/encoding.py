@@ -1,0 +1,62 @@
+"""What a store must know of a tokenizer: which one it was, how many ids, and how to encode with it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from tokenizers import Tokenizer
+
+from ..messages import UserError
+
+_fingerprints: WeakKeyDictionary[Any, str] = WeakKeyDictionary()
+
+
+def fingerprint(tokenizer: Any) -> str:
+    """Hex SHA-256 over the model's vocabulary (sorted by token) and merges.
+
+    Two tokenizers of one fingerprint give the same ids to the same pieces. What may
+    change between two loads (truncation, padding, added tokens) is left out. About
+    0.1 s for 50,000 tokens, once a tokenizer object.
+
+    Args:
+        tokenizer: a fast transformers tokenizer.
+
+    Raises:
+        UserError: not a fast tokenizer.
+    """
+    if tokenizer not in _fingerprints:
+        model = json.loads(_backend(tokenizer).to_str())["model"]
+        vocabulary = model.get("vocab", {})
+        pieces = sorted(vocabulary.items()) if isinstance(vocabulary, dict) else vocabulary
+        # tokenizers wrote a merge as "a b" once, and as ["a", "b"] now
+        merges = [m if isinstance(m, str) else " ".join(m) for m in model.get("merges", [])]
+        text = json.dumps([model.get("type"), pieces, merges], ensure_ascii=True)
+        _fingerprints[tokenizer] = hashlib.sha256(text.encode()).hexdigest()
+    return _fingerprints[tokenizer]
+
+
+def vocabulary_size(tokenizer: Any) -> int:
+    """One more than the largest token id, added tokens included."""
+    return max(_backend(tokenizer).get_vocab(with_added_tokens=True).values(), default=-1) + 1
+
+
+def encoder(tokenizer: Any) -> Tokenizer:
+    """A private copy that encodes whole documents.
+
+    A copy, because transformers switches truncation and padding of the shared one from
+    call to call, and a run may be using it in another thread.
+    """
+    copy = Tokenizer.from_str(_backend(tokenizer).to_str())
+    copy.no_truncation()
+    copy.no_padding()
+    return copy
+
+
+def _backend(tokenizer: Any) -> Tokenizer:
+    backend = getattr(tokenizer, "backend_tokenizer", None)
+    if backend is None:
+        raise UserError("datastore.slow_tokenizer", tokenizer=type(tokenizer).__name__)
+    return backend

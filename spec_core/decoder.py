@@ -1,0 +1,152 @@
+"""The loop: draft, verify, accept, commit. A generator of steps.
+
+Pausing is not calling ``next``; stopping is closing it between two steps; pacing is the
+consumer's business. There is no special first step: the last context token is the root.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+from dataclasses import dataclass
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+import torch
+
+from .acceptance import AcceptanceRule, Verdict
+from .draws import Draws
+from .drafters.base import Drafter, Limits
+from .processors import Processors, Sampling
+from .target import TargetModel, Verification
+from .trace import Committed, Step, TreeRecord
+from .tree import DraftTree
+
+TOP = 5
+"""Alternatives recorded for each decision."""
+
+
+@dataclass(frozen=True)
+class Budget:
+    """How far a run may go.
+
+    Args:
+        max_new_tokens: committed tokens in all.
+        max_nodes: drafted nodes a step.
+    """
+
+    max_new_tokens: int
+    max_nodes: int = 256
+
+
+def decode(target: TargetModel, drafter: Drafter, rule: AcceptanceRule, sampling: Sampling,
+           prompt_ids: Sequence[int], budget: Budget) -> Generator[Step, None, str]:
+    """Generate from ``prompt_ids`` (at least one token).
+
+    Yields:
+        a ``Step`` after each target forward.
+
+    Returns:
+        why it ended: ``eos``, ``length`` (the budget is spent) or ``context`` (the model's context is full).
+    """
+    processors, draws = Processors(sampling, target.vocab_size), Draws(sampling.seed)
+    for part in (target, drafter, processors):
+        part.reset(prompt_ids)
+    root, length, produced, index = prompt_ids[-1], len(prompt_ids), 0, 0
+
+    while True:
+        if produced >= budget.max_new_tokens:
+            return "length"
+        remaining = min(budget.max_new_tokens - produced, target.context_limit - length)
+        if remaining <= 0:
+            return "context"
+
+        began = perf_counter()
+        draft = drafter.propose(Limits(max_depth=remaining - 1, max_nodes=budget.max_nodes))
+        drafted = perf_counter()
+        verification = target.verify(root, draft.tree)
+        verified = perf_counter()
+        visited: dict[int, np.ndarray] = {}
+        verdict = rule.accept(draft, _walk(draft.tree, verification, processors, visited), draws)
+        accepted = perf_counter()
+
+        path, committed = _commit(verdict, draft.tree, target)
+        target.commit(path)
+        drafter.commit(committed.ids)
+        processors.commit(committed.ids)
+        step = Step(
+            index=index, context_length=length,
+            tree=_record(draft.tree, verdict, target),
+            committed=committed,
+            details=draft.details,
+            arithmetic=_arithmetic(verdict, draft.tree, verification, processors, visited, target),
+            mask_sha256=verification.mask_sha256,
+        )
+        ended = perf_counter()
+        step.ms = {"draft": (drafted - began) * 1e3, "verify": (verified - drafted) * 1e3,
+                   "accept": (accepted - verified) * 1e3, "overhead": (ended - accepted) * 1e3}
+        yield step
+
+        root, index = committed.ids[-1], index + 1
+        length += len(committed.ids)
+        produced += len(committed.ids)
+        if root in target.eos_ids:
+            return "eos"
+
+
+def _walk(tree: DraftTree, verification: Verification, processors: Processors, visited: dict[int, np.ndarray]) -> Any:
+    """p at a node, computed when the walk gets there: vocabulary-sized work only where it is needed."""
+
+    def target_probs(node: int) -> np.ndarray:
+        if node not in visited:
+            path = [tree.tokens[i] for i in tree.path(node)]
+            visited[node] = processors.probabilities(verification.logits[node + 1], path)
+        return visited[node]
+
+    return target_probs
+
+
+def _commit(verdict: Verdict, tree: DraftTree, target: TargetModel) -> tuple[list[int], Committed]:
+    """What is committed of a verdict: nothing after the first end-of-sequence token.
+
+    Returns:
+        the nodes whose cache rows are kept, and the committed tokens. The last committed
+        token is the next root; its row, if it has one, is not kept.
+    """
+    ids = [tree.tokens[node] for node in verdict.path] + [verdict.token]
+    kinds = ["accepted"] * len(verdict.path) + [verdict.kind]
+    end = next((i + 1 for i, token in enumerate(ids) if token in target.eos_ids), len(ids))
+    return verdict.path[:end - 1], Committed(ids[:end], target.pieces.of(ids[:end]), kinds[:end])
+
+
+def _record(tree: DraftTree, verdict: Verdict, target: TargetModel) -> TreeRecord:
+    accepted = set(verdict.path)
+    return TreeRecord(
+        tokens=list(tree.tokens), pieces=target.pieces.of(tree.tokens), parents=list(tree.parents),
+        weights=None if tree.weights is None else list(tree.weights),
+        draft_probs=None if tree.draft_probs is None else list(tree.draft_probs),
+        target_probs=[verdict.probs.get(i) for i in range(len(tree))],
+        verdicts=["accepted" if i in accepted else "rejected" if i in verdict.probs else "unreached"
+                  for i in range(len(tree))],
+    )
+
+
+def _arithmetic(verdict: Verdict, tree: DraftTree, verification: Verification, processors: Processors,
+                visited: dict[int, np.ndarray], target: TargetModel) -> list[dict[str, Any]]:
+    """The rule's entries, each with its token's piece and the target's most probable alternatives.
+
+    At temperature 0 the alternatives carry the model's own probabilities (softmax of the
+    scores), since p itself is one-hot.
+    """
+    for entry in verdict.arithmetic:
+        node = entry["node"]
+        if processors.sampling.temperature == 0.0:
+            path = [tree.tokens[i] for i in tree.path(node)]
+            p = processors.scores(verification.logits[node + 1], path).softmax(-1)
+        else:
+            p = torch.from_numpy(visited[node])
+        best = p.topk(min(TOP, len(p)))
+        entry["piece"] = target.pieces[entry["draw"]]
+        entry["top"] = [[target.pieces[token], round(prob, 6)]
+                        for token, prob in zip(best.indices.tolist(), best.values.tolist(), strict=True) if prob > 0]
+    return verdict.arithmetic

@@ -1,0 +1,22 @@
+"""Chance, as the acceptance rules see it: two primitives, so that tests can enumerate every outcome."""
+
+from __future__ import annotations
+
+import numpy as np
+
+
+class Draws:
+    """Seeded draws. One token drawn uses exactly one uniform number."""
+
+    def __init__(self, seed: int) -> None:
+        self._generator = np.random.Generator(np.random.PCG64(seed))
+
+    def uniform(self) -> float:
+        """A number in [0, 1)."""
+        return float(self._generator.random())
+
+    def choose(self, p: np.ndarray) -> int:
+        """An index drawn from p (float64, non-negative, not all zero), by inverting its distribution function."""
+        cumulative = np.cumsum(p)
+        index = int(np.searchsorted(cumulative, self.uniform() * cumulative[-1], side="right"))
+        return min(index, int(np.flatnonzero(p)[-1])) if index >= len(p) else index

@@ -1,0 +1,48 @@
+"""The message catalogues: every sentence a user reads, in English and Chinese.
+
+``assets/i18n/<room>.<language>.json`` are flat objects of dotted keys; the rooms of a
+language are merged, and a key stands in one room only. Values may hold ``{names}``.
+"""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+CATALOGUES = Path(__file__).resolve().parent.parent / "assets" / "i18n"
+LANGUAGES = ("en", "zh")
+
+
+@cache
+def catalogue(language: str, room: str = "*") -> dict[str, str]:
+    """All messages of a language, or those of one room. Raises ``ValueError`` for a key said twice."""
+    messages: dict[str, str] = {}
+    for path in sorted(CATALOGUES.glob(f"{room}.{language}.json")):
+        for key, text in json.loads(path.read_text(encoding="utf-8")).items():
+            if key in messages:
+                raise ValueError(f"{path.name}: the key {key} stands in another room too")
+            messages[key] = text
+    return messages
+
+
+def say(key: str, language: str = "en", **values: Any) -> str:
+    """The message of ``key`` with its values filled in. Raises ``KeyError`` for an unknown key."""
+    return catalogue(language)[key].format(**values)
+
+
+class UserError(ValueError):
+    """Something the user can mend: a key of the catalogue, and what to fill in.
+
+    ``str(error)`` is the English sentence; ``error.say("zh")`` the Chinese one.
+    """
+
+    def __init__(self, key: str, **values: Any) -> None:
+        super().__init__(say(key, **values))
+        self.key = key
+        self.values = values
+
+    def say(self, language: str) -> str:
+        """The sentence in ``language``."""
+        return say(self.key, language, **self.values)

@@ -1,0 +1,52 @@
+"""Logits processors equal those of transformers' generate, on every node's own path."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from transformers import (LogitsProcessorList, RepetitionPenaltyLogitsProcessor, TemperatureLogitsWarper,
+                          TopKLogitsWarper, TopPLogitsWarper)
+
+from spec_core.processors import Processors, Sampling
+
+VOCAB = 50
+
+
+@pytest.mark.parametrize("sampling", [
+    Sampling(1.0), Sampling(0.7), Sampling(1.0, top_k=5), Sampling(1.3, top_p=0.8), Sampling(0.5, 7, 0.6, 1.3),
+    Sampling(1.0, repetition_penalty=0.8), Sampling(1.0, top_k=500), Sampling(1.0, top_p=1e-6),
+])
+def test_probabilities_equal_those_of_transformers(sampling):
+    generator = torch.Generator().manual_seed(0)
+    context, path = [3, 4, 5, 5], [6, 7]
+    processors = Processors(sampling, VOCAB)
+    processors.reset([1, 2])
+    processors.reset(context[:2])
+    processors.commit(context[2:])
+    reference = LogitsProcessorList([RepetitionPenaltyLogitsProcessor(sampling.repetition_penalty),
+                                     TemperatureLogitsWarper(sampling.temperature)])
+    if sampling.top_k:
+        reference.append(TopKLogitsWarper(sampling.top_k))
+    if sampling.top_p < 1:
+        reference.append(TopPLogitsWarper(sampling.top_p))
+    for _ in range(20):
+        logits = torch.randn(VOCAB, generator=generator) * 3
+        expected = reference(torch.tensor([context + path]), logits[None].clone())[0].softmax(-1)
+        found = processors.probabilities(logits, path)
+        assert torch.allclose(torch.from_numpy(found), expected.double(), atol=1e-7)
+        assert found.sum() == pytest.approx(1.0, abs=1e-12)
+
+
+def test_greedy_is_one_hot_after_the_penalty():
+    processors = Processors(Sampling(0.0, repetition_penalty=2.0), 4)
+    processors.reset([0])
+    assert processors.probabilities(torch.tensor([3.0, 2.0, 1.0, 0.0]), []).tolist() == [0, 1, 0, 0]
+    assert processors.probabilities(torch.tensor([3.0, 2.0, 1.4, 0.0]), [1]).tolist() == [1, 0, 0, 0]
+
+
+def test_logits_are_left_as_they_were():
+    logits = torch.arange(8.0)
+    processors = Processors(Sampling(0.5, 2, 0.5, 1.5), 8)
+    processors.reset([1])
+    processors.probabilities(logits, [2])
+    assert torch.equal(logits, torch.arange(8.0))

@@ -1,0 +1,38 @@
+"""The runs that come with the lab: ``assets/traces/*.json``, read when they are first looked at."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from spec_core.messages import LANGUAGES, catalogue
+from spec_core.trace import Trace
+
+TRACES = Path(__file__).resolve().parent.parent / "assets" / "traces"
+PREFIX = "bundled-"
+
+
+def names(folder: Path = TRACES) -> list[str]:
+    """Names of the bundled runs, in the order of their file names."""
+    return sorted(path.stem for path in folder.glob("*.json"))
+
+
+def run_id(name: str) -> str:
+    """The run id under which a bundled run is followed."""
+    return PREFIX + name
+
+
+def title(name: str) -> dict[str, str]:
+    """What the gallery calls a bundled run, in each language: the catalogue's words, or the file's name."""
+    return {language: catalogue(language).get(f"bundled.{name}", name) for language in LANGUAGES}
+
+
+def load(run: str, folder: Path = TRACES) -> Trace | None:
+    """The trace of a bundled run's id; None where there is none.
+
+    Raises:
+        TraceError: the bundled file is damaged.
+    """
+    name = run.removeprefix(PREFIX)
+    if name == run or name not in names(folder):  # a name from the list: never a path from a browser
+        return None
+    return Trace.load(folder / f"{name}.json")

@@ -1,0 +1,148 @@
+// From the server to the player: one long poll while the run lasts, each step sent once.
+
+const BACK_OFF_MS = [500, 1000, 2000, 4000, 8000];
+const OVER = ["finished", "stopped", "error"];
+
+/**
+ * A channel follows one run at a time and draws it in its player.
+ *
+ * element: the gr.HTML's element; server: its server functions; tab: the tab's name.
+ */
+function createChannel({ element, props, server, tab }) {
+  const root = element.querySelector(".lab-player");
+  const player = SpecPlayer.create(root, { strings: STRINGS, language: lab.language });
+  let run = null;       // the run's id
+  let attached = 0;     // grows with each attach: an old loop sees that it is old
+  let steps = 0, version = 0, opened = false;
+  let wanted = null;    // the step that the address asks for, until the head is there
+  let status = { state: "idle" };
+  const watchers = [];
+
+  const channel = { root, player, attach, control, leave, saveTrace, onStatus: (watcher) => watchers.push(watcher) };
+  Object.defineProperties(channel, {
+    run: { get: () => run },
+    key: { get: () => run && lab.recall("key:" + run) },
+    status: { get: () => status },
+    steps: { get: () => steps },
+  });
+
+  function show(next) {
+    status = next;
+    player.status({
+      ...next,
+      state: next.recorded ? "idle" : next.state,
+      stage: next.stage ? lab.say(next.stage) : null,
+      error: next.error ? next.error[lab.language] : null,
+    });
+    for (const watcher of watchers) watcher(status);
+  }
+
+  /** Follow a run; key: proof that this browser started it. */
+  function attach(id, { key = null, step = null } = {}) {
+    if (key) lab.remember("key:" + id, key);
+    if (run && run !== id) leave();
+    [run, steps, version, opened, wanted] = [id, 0, 0, false, step];
+    if (root.offsetParent !== null) writeAddress();
+    follow(++attached);
+  }
+
+  async function follow(mine) {
+    let failures = 0;
+    while (mine === attached) {
+      let answer;
+      try {
+        answer = await server.changes({ run, follower: lab.follower, after: steps, version, opened });
+      } catch {
+        if (mine !== attached) return;
+        show({ ...status, lost: true });
+        await new Promise((wake) => setTimeout(wake, BACK_OFF_MS[Math.min(failures++, BACK_OFF_MS.length - 1)]));
+        continue;
+      }
+      if (mine !== attached) return;
+      failures = 0;
+      if (answer.gone) {
+        show({ state: "idle", gone: true });
+        return;
+      }
+      take(answer);
+      if (OVER.includes(status.state) && steps >= answer.total) return;
+    }
+  }
+
+  function take(answer) {
+    if (answer.run) {
+      player.open(answer.run);
+      opened = true;
+      if (wanted !== null) player.goTo(wanted);  // the player waits for it to arrive
+      wanted = null;
+    }
+    const fresh = answer.steps.slice(Math.max(0, steps - answer.first));
+    if (fresh.length) {
+      player.append(fresh);
+      steps += fresh.length;
+    }
+    version = answer.version;
+    show(answer.status);
+  }
+
+  async function control(action, pace) {
+    try {
+      await server.control({ run, key: channel.key, action, pace });
+    } catch { /* the poll shows the true state, and that the connection is lost */ }
+  }
+
+  /** Tell the server that this page follows no more, also while the page is closing. */
+  function leave() {
+    if (!run || OVER.includes(status.state)) return;
+    const body = { data: { run, follower: lab.follower }, fn_name: "leave",
+      component_id: props.component_id, session_hash: lab.follower };
+    navigator.sendBeacon(new URL("gradio_api/component_server", document.baseURI),
+      new Blob([JSON.stringify(body)], { type: "application/json" }));
+  }
+
+  async function saveTrace() {
+    const trace = await server.trace({ run });
+    if (!trace || trace.gone) return;
+    const link = document.createElement("a");
+    link.href = URL.createObjectURL(new Blob([JSON.stringify(trace)], { type: "application/json" }));
+    link.download = `speculation-trace-${run}.json`;
+    link.click();
+    URL.revokeObjectURL(link.href);
+  }
+
+  let writing = null;
+  function writeAddress() {
+    clearTimeout(writing);
+    writing = setTimeout(() => {
+      if (root.offsetParent === null) return;
+      const state = player.state();
+      const scrubbed = wanted ?? (state.following || state.step === null ? null : state.step);
+      lab.address({ tab: tab === "live" ? null : tab, run, step: scrubbed });
+    }, 250);
+  }
+
+  player.onChange(writeAddress);
+  addEventListener("pagehide", leave);
+  lab.on("language", (language) => {
+    player.setLanguage(language);
+    show(status);
+  });
+  lab.on("tab", writeAddress);
+  lab.channels[tab] = channel;
+  lab.tell("channel", channel);
+  return channel;
+}
+
+/** The Live tab's player: the run of the address, or the bundled replay; then each run that is started. */
+lab.livePlayer = ({ element, props, server, watch, adopt }) => {
+  const channel = createChannel({ element, props, server, tab: "live" });
+  const linked = lab.parameter("tab") === null ? lab.parameter("run") : null;
+  const step = lab.parameter("step");
+  channel.attach(linked ?? props.first_run, { step: linked && step !== null ? Number(step) : null });
+  if (linked) adopt({ run: linked });
+  watch("value", () => {
+    const answer = props.value;
+    if (answer?.run) channel.attach(answer.run, { key: answer.key });
+    lab.tell("started", answer);
+  });
+};

@@ -1,0 +1,110 @@
+// The transport of a run: Run, Pause, Step, Stop, pace; what went wrong; the link to follow.
+
+const BUSY = ["queued", "loading", "running", "paused"];
+
+/** run: sends the settings to the server; element holds the template of ui/live.py. */
+lab.controls = ({ element, run }) => {
+  const part = (name) => element.querySelector(`[data-part="${name}"]`);
+  const buttons = Object.fromEntries(["run", "pause", "step", "stop"].map((name) => [name, part(name)]));
+  const paces = [...element.querySelectorAll('[name="lab-pace"]')];
+  let starting = null;   // a timer while the server has not answered a press of Run
+  let problem = null;
+
+  const channel = () => lab.channels.live;
+  const pace = () => paces.find((choice) => choice.checked).value;
+
+  function press() {
+    if (buttons.run.disabled) return;
+    problem = null;
+    // an answer that never comes must not leave a dead button
+    starting = setTimeout(() => settle({ key: "controls.no_answer" }), 20000);
+    run({ pace: pace() });
+    draw();
+  }
+
+  function settle(found) {
+    clearTimeout(starting);
+    starting = null;
+    problem = found;
+    draw();
+  }
+
+  function draw() {
+    const live = channel();
+    const status = live?.status ?? { state: "idle" };
+    const busy = BUSY.includes(status.state);
+    const mine = busy && Boolean(live.key);
+    const halted = status.state === "paused";
+    buttons.run.disabled = Boolean(starting) || mine;
+    buttons.run.setAttribute("aria-busy", String(Boolean(starting)));
+    buttons.pause.disabled = !mine;
+    buttons.step.disabled = !(mine && ["running", "paused"].includes(status.state));
+    buttons.stop.disabled = !mine;
+    buttons.pause.dataset.sayTitle = halted ? "controls.resume" : "controls.pause";
+    buttons.pause.querySelector("use").setAttribute("href", halted ? "#lab-icon-play" : "#lab-icon-pause");
+    if (mine && document.activeElement?.name !== "lab-pace") {
+      for (const choice of paces) choice.checked = choice.value === status.pace;
+    }
+    part("link").value = live?.run ? link(live.run) : "";
+    part("copy").disabled = part("save").disabled = !live?.run || live.steps === 0;
+    part("state").textContent = sentence(status, busy, mine);
+    part("state").dataset.state = status.state;
+    const trouble = problem ?? (status.gone ? { key: "controls.gone" } : status.lost ? { key: "controls.lost" } : null);
+    part("problem").textContent = !trouble ? "" : trouble[lab.language] ?? lab.say(trouble.key);
+    lab.word(element);
+  }
+
+  function sentence(status, busy, mine) {
+    if (starting) return lab.say("controls.state.starting");
+    if (status.state === "queued") return lab.say("controls.state.queued", { place: status.queue_position ?? 1 });
+    if (status.state === "loading" && status.stage) {
+      const share = status.fraction === null ? "" : ` ${Math.round(status.fraction * 100)} %`;
+      return lab.say(status.stage) + share;
+    }
+    const state = status.recorded ? "recorded" : status.state;
+    const words = lab.say("controls.state." + state, { steps: channel()?.steps ?? 0 });
+    return busy && !mine ? `${words} · ${lab.say("controls.following")}` : words;
+  }
+
+  function link(id) {
+    const url = new URL(location.href);
+    url.search = "";
+    url.searchParams.set("run", id);
+    return url.href;
+  }
+
+  buttons.run.addEventListener("click", press);
+  buttons.pause.addEventListener("click", () =>
+    channel().control(channel().status.state === "paused" ? "resume" : "pause"));
+  buttons.step.addEventListener("click", () => channel().control("step"));
+  buttons.stop.addEventListener("click", () => channel().control("stop"));
+  for (const choice of paces) choice.addEventListener("change", () => channel().control("pace", choice.value));
+  part("save").addEventListener("click", () => channel().saveTrace());
+  part("copy").addEventListener("click", async () => {
+    const field = part("link");
+    field.select();
+    try {
+      await navigator.clipboard.writeText(field.value);
+    } catch {
+      document.execCommand("copy");  // no clipboard without https: the selection is copied the old way
+    }
+    part("copied").textContent = lab.say("controls.copied");
+    setTimeout(() => { part("copied").textContent = ""; }, 2000);
+  });
+  // Ctrl+Enter anywhere in the form, as in every notebook
+  document.addEventListener("keydown", (event) => {
+    if (event.key === "Enter" && (event.ctrlKey || event.metaKey) && element.offsetParent !== null) {
+      event.preventDefault();
+      document.activeElement?.dispatchEvent(new Event("change", { bubbles: true }));
+      press();
+    }
+  });
+
+  lab.on("started", (answer) => settle(answer?.problem ?? null));
+  lab.on("language", draw);
+  lab.whenChannel("live", (live) => {
+    live.onStatus(draw);
+    draw();
+  });
+  draw();
+};

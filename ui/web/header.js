@@ -1,0 +1,49 @@
+// Name, tabs, language, theme, projector, help.
+
+/** speak: asks the server for the form's words in a language. */
+lab.header = ({ element, speak }) => {
+  const languages = [...element.querySelectorAll("[data-language]")];
+
+  function choose(language, { remember = true } = {}) {
+    lab.setLanguage(language);
+    for (const button of languages) button.setAttribute("aria-pressed", String(button.dataset.language === lab.language));
+    document.title = lab.say("page.title");
+    if (remember) {
+      lab.remember("language", lab.language);
+      lab.address({ lang: lab.parameter("lang") === null ? null : lab.language });
+    }
+    speak({ language: lab.language });
+  }
+
+  function theme(dark) {
+    document.body.classList.toggle("dark", dark);
+    document.documentElement.style.colorScheme = dark ? "dark" : "light";
+  }
+
+  /** Press one of the player's keys for the mouse. */
+  function playerKey(key) {
+    const channel = lab.visibleChannel();
+    channel?.root.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true }));
+  }
+
+  for (const button of languages) button.addEventListener("click", () => choose(button.dataset.language));
+  element.querySelector('[data-part="theme"]').addEventListener("click", () => {
+    const dark = !document.body.classList.contains("dark");
+    theme(dark);
+    lab.remember("theme", dark ? "dark" : "light");
+  });
+  element.querySelector('[data-part="projector"]').addEventListener("click", () => playerKey("p"));
+  element.querySelector('[data-part="help"]').addEventListener("click", () => playerKey("?"));
+
+  // the tab that is on screen owns the address
+  document.addEventListener("click", (event) => {
+    if (event.target.closest?.('[role="tab"]')) setTimeout(() => lab.tell("tab"), 100);
+  });
+
+  const known = lab.recall("theme");
+  theme(known ? known === "dark" : matchMedia("(prefers-color-scheme: dark)").matches);
+  lab.keepWorded(element);
+  choose(lab.preferredLanguage(), { remember: false });
+  const tab = lab.parameter("tab");
+  if (tab) document.getElementById(`lab-tab-${tab}-button`)?.click();
+};

@@ -1,0 +1,97 @@
+// The page's own small library: language, address, and the meeting point of its parts.
+// Each part of the page is drawn by gradio whenever it likes; a part that comes before
+// this script waits in window.speculationLabParts.
+"use strict";
+
+const LANGUAGES = ["en", "zh"];
+const listeners = { language: [], tab: [], channel: [], started: [] };
+
+const lab = {
+  language: "en",
+  follower: Math.random().toString(36).slice(2) + Date.now().toString(36),
+  channels: {},
+
+  /** The message of a key in the viewer's language, with {names} filled in. */
+  say(key, values = {}) {
+    const text = STRINGS[lab.language][key] ?? STRINGS.en[key] ?? key;
+    return text.replace(/\{(\w+)\}/g, (whole, name) => (name in values ? String(values[name]) : whole));
+  },
+
+  on(event, listener) {
+    listeners[event].push(listener);
+  },
+
+  tell(event, value) {
+    for (const listener of listeners[event]) listener(value);
+  },
+
+  /** Set or, with null, remove parameters of the page's address, without a new history entry. */
+  address(changes) {
+    const url = new URL(location.href);
+    for (const [name, value] of Object.entries(changes)) {
+      if (value === null || value === undefined) url.searchParams.delete(name);
+      else url.searchParams.set(name, value);
+    }
+    if (url.href !== location.href) history.replaceState(history.state, "", url);
+  },
+
+  parameter(name) {
+    return new URL(location.href).searchParams.get(name);
+  },
+
+  /** Small things a browser remembers; a browser that forbids it just forgets. */
+  remember(name, value) {
+    try {
+      localStorage.setItem("speculation-lab:" + name, value);
+    } catch { /* private window */ }
+  },
+
+  recall(name) {
+    try {
+      return localStorage.getItem("speculation-lab:" + name);
+    } catch {
+      return null;
+    }
+  },
+
+  setLanguage(language) {
+    lab.language = LANGUAGES.includes(language) ? language : "en";
+    document.documentElement.lang = lab.language === "zh" ? "zh-CN" : "en";
+    lab.tell("language", lab.language);
+  },
+
+  preferredLanguage() {
+    const wishes = [lab.parameter("lang"), lab.recall("language"), ...(navigator.languages ?? [])];
+    for (const wish of wishes) {
+      const language = LANGUAGES.find((known) => wish?.toLowerCase().startsWith(known));
+      if (language) return language;
+    }
+    return "en";
+  },
+
+  /** Call back with a tab's channel, now or when it comes. */
+  whenChannel(tab, callback) {
+    if (lab.channels[tab]) callback(lab.channels[tab]);
+    else lab.on("channel", (channel) => channel === lab.channels[tab] && callback(channel));
+  },
+
+  /** The channel of the tab that is on screen. */
+  visibleChannel() {
+    return Object.values(lab.channels).find((channel) => channel.root.offsetParent !== null) ?? null;
+  },
+
+  /** Fill every element that names a key: data-say its text, data-say-title its tooltip and name. */
+  word(element) {
+    for (const part of element.querySelectorAll("[data-say]")) part.textContent = lab.say(part.dataset.say);
+    for (const part of element.querySelectorAll("[data-say-title]")) {
+      part.title = lab.say(part.dataset.sayTitle);
+      part.setAttribute("aria-label", part.title);
+    }
+  },
+
+  /** Word an element now and on every switch of the language. */
+  keepWorded(element) {
+    lab.word(element);
+    lab.on("language", () => lab.word(element));
+  },
+};

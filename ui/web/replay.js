@@ -1,0 +1,82 @@
+// The Replay tab: choose a recorded run, or open a trace file.
+
+const MOST_BYTES = 64 * 1024 * 1024;
+
+lab.replayPlayer = ({ element, props, server }) => {
+  const channel = createChannel({ element, props, server, tab: "replay" });
+  const linked = lab.parameter("tab") === "replay" ? lab.parameter("run") : null;
+  const step = lab.parameter("step");
+  channel.attach(linked ?? props.first_run, { step: linked && step !== null ? Number(step) : null });
+};
+
+lab.replayPanel = ({ element, props, server }) => {
+  const part = (name) => element.querySelector(`[data-part="${name}"]`);
+  const file = part("file");
+  let problem = null;
+
+  function draw() {
+    const channel = lab.channels.replay;
+    const list = part("bundled");
+    list.replaceChildren(...props.bundled.map(({ id, title }) => {
+      const button = document.createElement("button");
+      button.type = "button";
+      button.className = "lab-choice";
+      button.textContent = title[lab.language];
+      button.setAttribute("aria-pressed", String(channel?.run === id));
+      button.addEventListener("click", () => open(id));
+      return button;
+    }));
+    part("problem").textContent = !problem ? "" : problem[lab.language] ?? lab.say(problem.key, problem);
+    part("save").disabled = !channel?.run || channel.steps === 0;
+    lab.word(element);
+  }
+
+  function open(id) {
+    problem = null;
+    lab.channels.replay.attach(id);
+    draw();
+  }
+
+  async function read(chosen) {
+    if (!chosen) return;
+    problem = null;
+    if (chosen.size > MOST_BYTES) {
+      problem = { key: "replay.too_large", most: MOST_BYTES / 1024 / 1024 };
+      return draw();
+    }
+    part("busy").hidden = false;
+    try {
+      const answer = await server.open_trace({ name: chosen.name, text: await chosen.text() });
+      if (answer.problem) problem = answer.problem;
+      else lab.channels.replay.attach(answer.run);
+    } catch {
+      problem = { key: "controls.no_answer" };
+    }
+    part("busy").hidden = true;
+    draw();
+  }
+
+  file.addEventListener("change", async () => {
+    await read(file.files[0]);
+    file.value = "";  // the same file may be chosen again
+  });
+  const drop = part("drop");
+  for (const name of ["dragenter", "dragover"]) {
+    drop.addEventListener(name, (event) => {
+      event.preventDefault();
+      drop.classList.add("lab-over");
+    });
+  }
+  for (const name of ["dragleave", "drop"]) drop.addEventListener(name, () => drop.classList.remove("lab-over"));
+  drop.addEventListener("drop", (event) => {
+    event.preventDefault();
+    read(event.dataTransfer.files[0]);
+  });
+  part("save").addEventListener("click", () => lab.channels.replay.saveTrace());
+  lab.on("language", draw);
+  lab.whenChannel("replay", (channel) => {
+    channel.onStatus(draw);
+    draw();
+  });
+  draw();
+};

@@ -1,0 +1,166 @@
+"""What the player is fed with: one plain, JSON-ready dict a run and one a step.
+
+A step's view holds that step alone, so its size does not grow with the step's number;
+snippets are left out, the least used first, where it would exceed ``MAX_VIEW_BYTES``.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from spec_core.trace import PARTS, Step, totals
+from spec_core.tree import DraftTree
+
+from .facts import step_facts
+from .layout import layout
+
+MAX_VIEW_BYTES = 16_000
+MAX_LABEL = 80
+MAX_SNIPPET_SIDE = 160
+VERDICT_LETTERS = {"accepted": "a", "rejected": "r", "unreached": "u"}
+
+
+def run_view(run: Mapping[str, Any]) -> dict[str, Any]:
+    """What the player shows of a run before its first step: prompt, target, drafter, datastore."""
+    target, drafter = run["target"], run["drafter"]
+    datastore, acceptance = run.get("datastore"), run.get("acceptance", {})
+    return {
+        "id": run.get("id", ""),
+        "created": run.get("created", ""),
+        "prompt_pieces": list(run["prompt_pieces"]),
+        "target": {key: target.get(key) for key in ("name", "dtype", "device")},
+        "drafter": {"name": drafter.get("name", "")},
+        "datastore": None if datastore is None else {key: datastore.get(key) for key in ("name", "tokens")},
+        "acceptance": {key: acceptance.get(key) for key in ("rule", "lossless", "temperature")},
+        "max_new_tokens": run.get("limits", {}).get("max_new_tokens"),
+    }
+
+
+def step_view(step: Step) -> dict[str, Any]:
+    """Everything the six panels draw of one step.
+
+    Nodes are listed selected first, in pseudo-sequence order (``selected`` of them), then
+    the unselected rest; ``parents`` index into that list, -1 is the root. ``verdicts`` has
+    one letter a selected node: accepted, rejected, unreached.
+    """
+    tree, details = step.tree, step.details
+    n = len(tree.tokens)
+    rest = details.get("unselected") or {}
+    parents = [*tree.parents, *rest.get("parents", ())]
+    weights = _joined(tree.weights, rest.get("weights"), len(parents))
+    places = layout(parents, weights, n)
+    view: dict[str, Any] = {
+        "index": step.index,
+        "context_length": step.context_length,
+        "selected": n,
+        "pieces": [_clip(piece, MAX_LABEL) for piece in (*tree.pieces, *rest.get("pieces", ()))],
+        "parents": parents,
+        "weights": weights,
+        "p": _short(tree.target_probs),
+        "q": _short(tree.draft_probs),
+        "verdicts": "".join(VERDICT_LETTERS[verdict] for verdict in tree.verdicts),
+        "columns": places.columns,
+        "rows": places.rows,
+        "root_row": places.root_row,
+        "height": places.height,
+        "mask_checked": _mask_checked(step),
+        "committed": {"pieces": step.committed.pieces, "kinds": step.committed.kinds,
+                      "nodes": _committed_nodes(step)},
+        "facts": step_facts(step),
+        "match": _match(details),
+        "arithmetic": [_decision(entry) for entry in step.arithmetic],
+        "ms": {part: round(step.ms.get(part, 0.0), 3) for part in PARTS},
+        # One entry a depth the walk reached: 1 where a node was accepted. Sums of these
+        # over the steps give acceptance by depth exactly as spec_core.trace defines it.
+        "accepted_by_depth": [round(rate) for rate in totals([step])["acceptance_by_depth"]],
+        **_sources(details),
+    }
+    return _fitted(view)
+
+
+def view_bytes(view: Mapping[str, Any]) -> int:
+    """Size of a view as UTF-8 JSON."""
+    return len(json.dumps(view, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace"))
+
+
+def _joined(first: Sequence[float] | None, second: Sequence[float] | None, length: int) -> list[float] | None:
+    joined = [*(first or ()), *(second or ())]
+    return [int(w) if w == int(w) else round(w, 3) for w in joined] if joined and len(joined) == length else None
+
+
+def _short(values: Sequence[float | None] | None) -> list[float | None] | None:
+    """Four significant digits: what a reader sees, in a third of the bytes."""
+    if values is None:
+        return None
+    return [None if value is None else float(f"{value:.4g}") for value in values]
+
+
+def _clip(text: str, most: int) -> str:
+    return text if len(text) <= most else text[: most - 1] + "…"
+
+
+def _mask_checked(step: Step) -> bool | None:
+    """Whether the mask drawn from the parents is the one the target used; None if not recorded."""
+    if not step.mask_sha256:
+        return None
+    return DraftTree(tuple(step.tree.tokens), tuple(step.tree.parents)).mask_sha256 == step.mask_sha256
+
+
+def _committed_nodes(step: Step) -> list[int | None]:
+    """For each committed token the accepted node it was, by index; None for the target's own token."""
+    path = iter([i for i, verdict in enumerate(step.tree.verdicts) if verdict == "accepted"])
+    return [next(path, None) if kind == "accepted" else None for kind in step.committed.kinds]
+
+
+def _match(details: Mapping[str, Any]) -> dict[str, Any] | None:
+    if "hits" not in details:
+        return None
+    return {"length": details.get("matched", 0), "hits": details["hits"],
+            "attempts": [[a["length"], a["hits"]] for a in details.get("attempts", [])]}
+
+
+def _decision(entry: Mapping[str, Any]) -> dict[str, Any]:
+    decision = {key: value for key, value in entry.items() if key != "top"}
+    if entry.get("top"):
+        decision["top"] = [[_clip(piece, 24), float(f"{p:.3g}")] for piece, p in entry["top"][:8]]
+    if isinstance(entry.get("p"), float):
+        decision["p"] = float(f"{entry['p']:.4g}")
+    return decision
+
+
+def _sources(details: Mapping[str, Any]) -> dict[str, Any]:
+    """Documents and passages behind the nodes; ``provenance[i]`` indexes ``snippets``, or is None."""
+    snippets = [{"document": s["document"], "offset": s.get("offset"),
+                 "before": s["before"][-MAX_SNIPPET_SIDE:], "match": _clip(s["match"], MAX_SNIPPET_SIDE),
+                 "after": s["after"][:MAX_SNIPPET_SIDE]} for s in details.get("snippets", [])]
+    return {"documents": list(details.get("documents", [])),
+            "provenance": list(details.get("provenance", [])), "snippets": snippets}
+
+
+def _fitted(view: dict[str, Any]) -> dict[str, Any]:
+    """The view within ``MAX_VIEW_BYTES``: passages go first, those behind the fewest nodes before others."""
+    used = Counter(i for i in view["provenance"] if i is not None)
+    spare = sorted(range(len(view["snippets"])), key=lambda i: (used[i], -i))
+    size = view_bytes(view)
+    dropped: set[int] = set()
+    while size > MAX_VIEW_BYTES and len(dropped) < len(spare):
+        victim = spare[len(dropped)]
+        size -= view_bytes(view["snippets"][victim]) + 1
+        dropped.add(victim)
+    return _without_snippets(view, dropped) if dropped or view["documents"] else view
+
+
+def _without_snippets(view: dict[str, Any], dropped: set[int]) -> dict[str, Any]:
+    """Leave out snippets, and the names of documents that no snippet shows any more."""
+    kept = [i for i in range(len(view["snippets"])) if i not in dropped]
+    place = {old: new for new, old in enumerate(kept)}
+    snippets = [view["snippets"][i] for i in kept]
+    names = list(dict.fromkeys(snippet["document"] for snippet in snippets))
+    return {**view,
+            "snippets": [{**snippet, "document": names.index(snippet["document"])} for snippet in snippets],
+            "documents": [_clip(view["documents"][i], 120) for i in names],
+            "document_count": len(view["documents"]),
+            "provenance": [place.get(i) for i in view["provenance"]]}
