@@ -27,7 +27,7 @@ $(VENV)/.installed-dev: requirements-dev.txt $(VENV)/.installed
 
 # The browser tests drive Debian's chromium. It is installed where that is allowed; else this says what is missing.
 browser:
-	@tools/need_chromium.sh
+	@bash tests/browser/need_chromium.sh
 
 clean:
 	rm -rf $(VENV) .pytest_cache .hypothesis

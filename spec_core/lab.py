@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from . import runtime
+from . import models, runtime
 from .drafters import KINDS, complete_settings, number, whole_number
 from .messages import UserError
 from .models import DEFAULT, KNOWN, Cancelled, IsCancelled, Progress
@@ -128,11 +128,11 @@ def prepare(request: Request, progress: Progress = lambda stage, fraction: None,
         Cancelled: the caller asked to stop.
     """
     checked = check(request)
-    target = _target(request.target, request.dtype, progress, cancelled)
+    target = load_target(request.target, request.dtype, progress, cancelled)
     prompt_ids = encode_prompt(target, request.prompt, request.chat)
     store = None
     if KINDS[request.drafter].needs_datastore:
-        store = _store(request.datastore, target, progress, cancelled)
+        store = open_datastore(request.datastore, target, progress, cancelled)
     if cancelled():
         raise Cancelled
 
@@ -189,18 +189,18 @@ _loaded: dict[tuple[str, str], TargetModel] = {}
 _loading = threading.Lock()
 
 
-def _target(name: str, dtype: str, progress: Progress, cancelled: IsCancelled) -> TargetModel:
+def load_target(name: str, dtype: str = "auto", progress: Progress = lambda stage, fraction: None,
+                cancelled: IsCancelled = lambda: False) -> TargetModel:
     """The target, kept between runs: one at a time, since a model is what fills the memory."""
-    from .models import load_target
-
     with _loading:
         if (name, dtype) not in _loaded:
             _loaded.clear()
-            _loaded[name, dtype] = load_target(name, dtype, progress, cancelled)
+            _loaded[name, dtype] = models.load_target(name, dtype, progress, cancelled)
         return _loaded[name, dtype]
 
 
-def _store(name: str, target: TargetModel, progress: Progress, cancelled: IsCancelled) -> Store:
+def open_datastore(name: str, target: TargetModel, progress: Progress = lambda stage, fraction: None,
+                   cancelled: IsCancelled = lambda: False) -> Store:
     """The opened store; the default one is built at first use."""
     from .datastore.build import ensure_default
     from .datastore.store import open_store

@@ -10,6 +10,7 @@ from __future__ import annotations
 import errno
 import hashlib
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -63,6 +64,7 @@ KNOWN: dict[str, PackagedModel] = {
     ),
 }
 DEFAULT = "smollm2-135m"
+HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
 
 
 def cache_folder() -> Path:
@@ -111,6 +113,7 @@ def load_target(name: str, dtype: str = "auto", progress: Progress = lambda stag
     from transformers import AutoModelForCausalLM
 
     from .attention import NAME as GROUPED_SDPA
+    from .packing import pack
     from .target import TargetModel
 
     device = runtime.choose_device()
@@ -120,7 +123,9 @@ def load_target(name: str, dtype: str = "auto", progress: Progress = lambda stag
             trust_remote_code=False)
     softcapped = getattr(model.config.get_text_config(), "attn_logit_softcapping", None)
     model.set_attn_implementation("eager" if softcapped else GROUPED_SDPA)
-    return TargetModel(name, model.to(device).eval().requires_grad_(False), tokenizer)
+    model = model.to(device).eval().requires_grad_(False)
+    pack(model)
+    return TargetModel(name, model, tokenizer)
 
 
 def _folder_of(name: str) -> Path | None:
@@ -232,7 +237,7 @@ def _convert(gguf: Path, progress: Progress, cancelled: IsCancelled) -> Path:
 
 def _fetch_from_hub(name: str, progress: Progress) -> Path:
     """A Hugging Face id: weights as safetensors, configuration and tokenizer; nothing executable."""
-    if name.count("/") != 1 or Path(name).exists():
+    if not HUB_ID.fullmatch(name) or Path(name).exists():
         raise UserError("model.unknown", name=name, known=", ".join(KNOWN))
     from huggingface_hub import snapshot_download
 

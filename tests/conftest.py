@@ -41,6 +41,6 @@ def specbench() -> list[str]:
 @pytest.fixture(scope="session")
 def smollm2():
     """The default target in float32: fetched at first use, as a user would."""
-    from spec_core.models import load_target
+    from spec_core.lab import load_target
 
     return load_target("smollm2-135m", "float32")

@@ -21,9 +21,12 @@ def run_id(name: str) -> str:
     return PREFIX + name
 
 
-def title(name: str) -> dict[str, str]:
-    """What the gallery calls a bundled run, in each language: the catalogue's words, or the file's name."""
-    return {language: catalogue(language).get(f"bundled.{name}", name) for language in LANGUAGES}
+def title(name: str, folder: Path = TRACES) -> dict[str, str]:
+    """What the gallery calls a bundled run, in each language: the catalogue's words, else drafter and prompt."""
+    run = Trace.load(folder / f"{name}.json").run
+    parts = [run["drafter"].get("name"), str(run.get("prompt", "")).strip().partition("\n")[0][:40]]
+    plain = " · ".join(part for part in parts if part) or name
+    return {language: catalogue(language).get(f"bundled.{name}", plain) for language in LANGUAGES}
 
 
 def load(run: str, folder: Path = TRACES) -> Trace | None:

@@ -63,8 +63,8 @@ CONTROLS = f"""
     {"".join(map(_pace, ("full", "second", "hand")))}
   </fieldset>
   <div class="lab-follow">
-    <label for="lab-link" data-say="controls.follow"></label>
-    <div><input id="lab-link" data-part="link" readonly>
+    <div><label for="lab-link" data-say="controls.follow"></label>
+      <input id="lab-link" data-part="link" readonly>
       <button type="button" data-part="copy"><span data-say="controls.copy"></span></button></div>
     <p role="status" data-part="copied"></p>
   </div>

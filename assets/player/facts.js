@@ -14,8 +14,7 @@
         return { part, node, name, value };
       });
       this.decisions = SP.el("div", "sp-decisions", { role: "list" });
-      this.tools.append(...this.times.map(({ node }) => node));
-      this.body.append(this.sentence, this.decisions);
+      this.body.append(this.sentence, SP.el("div", "sp-times", {}, ...this.times.map(({ node }) => node)), this.decisions);
       this.decisions.addEventListener("pointerover", (event) => {
         const node = event.target.closest("[data-node]");
         if (node) this.actions.hover(Number(node.dataset.node), node);

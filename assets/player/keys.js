@@ -9,9 +9,11 @@
 
   const inSight = (player) => player.root.getClientRects().length > 0;
 
-  function isMeant(player, target) {
+  // Letters mean nothing to a focused control elsewhere in the page; arrows and Space may.
+  function isMeant(player, target, key) {
     if (player.root.contains(target) || player.root.matches(":hover")) return true;
-    return [...players].filter(inSight).length === 1 && inSight(player) && !target.closest?.(CONTROL);
+    const alone = [...players].filter(inSight).length === 1 && inSight(player);
+    return alone && (/^[a-z?]$/.test(key) || !target.closest?.(CONTROL));
   }
 
   SP.listenToKeys = (player) => {
@@ -34,9 +36,9 @@
       const { target, key } = event;
       if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey) return;
       if (target.closest?.(TYPING) || document.querySelector("dialog[open]")) return;
-      if (!isMeant(player, target)) return;
-      if (key === " " && target.closest?.("button")) return;
       const name = key.length === 1 ? key.toLowerCase() : key;
+      if (!isMeant(player, target, name)) return;
+      if (key === " " && target.closest?.("button")) return;
       const node = player.root.contains(target) && target.closest?.(".sp-trie, .sp-chips, .sp-mask") ? walk[name] : undefined;
       const chosen = node ? () => actions.walk(node) : act[name];
       if (!chosen) return;

@@ -58,10 +58,11 @@
       const n = view.selected + 1;
       const label = this.player.state.projector ? 24 : 15;
       const [width, height] = [this.frame.clientWidth, this.frame.clientHeight];
-      const cell = Math.min((width - 2) / (n + Math.max(3, n / 6)), (height - label - 1) / n, 22);
-      const size = cell >= 3 ? Math.floor(cell) : cell;
-      const band = Math.round(SP.clamp((n / 6) * size, 30, 54));
-      return { n, size, band, top: label, left: band + 4, width, height, label };
+      const band = Math.round(SP.clamp(width / 9, 28, 44));
+      const size = Math.min((width - band - 6) / n, (height - label - 2) / n, 24);
+      // Edges lie on whole pixels, so that cells are sharp although their size is no whole number.
+      const edge = (i) => Math.round(i * size);
+      return { n, size, edge, band, top: label, left: band + 4, label };
     }
 
     redraw() {
@@ -82,19 +83,19 @@
 
     drawBase(context, view, state) {
       const { palette } = this.player;
-      const { n, size, band, top, left, label } = this.grid;
+      const { n, size, edge, band, top, left, label } = this.grid;
       this.mask = SP.maskFromParents(view.parents.slice(0, view.selected));
       const gap = size >= 5 ? 1 : size >= 3 ? 0.5 : 0;
       context.fillStyle = palette.sunken;
-      context.fillRect(left, top, n * size, n * size);
+      context.fillRect(left, top, edge(n), edge(n));
       context.fillStyle = palette.context;
-      for (let row = 0; row < n; row += 1) context.fillRect(0, top + row * size, band, size - gap);
+      for (let row = 0; row < n; row += 1) context.fillRect(0, top + edge(row), band, edge(row + 1) - edge(row) - gap);
       for (let row = 0; row < n; row += 1) {
         for (let column = 0; column <= row; column += 1) {
           const seen = this.mask[row][column];
           if (!seen && !state.causal) continue;
           context.fillStyle = !seen ? palette.leak : this.isAccepted(view, row) && this.isAccepted(view, column) ? palette.accepted : palette.cell;
-          context.fillRect(left + column * size, top + row * size, size - gap, size - gap);
+          context.fillRect(left + edge(column), top + edge(row), edge(column + 1) - edge(column) - gap, edge(row + 1) - edge(row) - gap);
         }
       }
       context.fillStyle = palette.muted;
@@ -102,7 +103,7 @@
       context.textBaseline = "alphabetic";
       context.fillText(this.say("player.mask.context"), 0, label - 5);
       const start = Math.max(left, context.measureText(this.say("player.mask.context")).width + 8);
-      context.fillText(this.say("player.mask.columns", { count: view.selected }), start, label - 5);
+      context.fillText(this.say("player.mask.columns", { count: view.selected }), start, label - 5, Math.max(10, this.frame.clientWidth - start));
       this.frame.setAttribute("aria-label", this.say("player.mask.about"));
     }
 
@@ -136,14 +137,14 @@
       const lit = view ? SP.lit(state) : null;
       const shown = this.grid && lit !== null && lit < view.selected;
       if (shown) {
-        const { n, size, top, left } = this.grid;
+        const { n, size, edge, top, left } = this.grid;
         const row = lit + 1;
         context.strokeStyle = palette.selected;
         context.lineWidth = 2;
-        context.strokeRect(0.5, top + row * size - 1.5, left + n * size, size + 2);
+        context.strokeRect(1, top + edge(row) - 1.5, left + edge(n) - 1, size + 2);
         context.lineWidth = 1;
         const column = this.column !== null && this.column >= 0 ? this.column : row;
-        context.strokeRect(left + column * size - 1, top - 1, size + 1, n * size + 1);
+        context.strokeRect(left + edge(column) - 1, top - 1, size + 1, edge(n) + 1);
       }
       this.renderCaption(state, view, shown ? lit : null);
     }

@@ -6,10 +6,11 @@
   const MOST = 4;
 
   SP.PanZoom = class PanZoom {
-    constructor(frame, group, changed) {
+    constructor(frame, group, { fit, moved }) {
       this.frame = frame;
       this.group = group;
-      this.changed = changed;
+      this.fit = fit;
+      this.moved = moved;
       this.chosen = false; // the viewer zoomed or panned: no automatic fitting any more
       this.at = { x: 0, y: 0, scale: 1 };
       this.listen();
@@ -62,12 +63,13 @@
 
     release() {
       this.chosen = false;
-      this.changed();
+      this.fit();
     }
 
     move(at) {
       this.at = at;
       this.group.setAttribute("transform", `translate(${at.x.toFixed(1)} ${at.y.toFixed(1)}) scale(${at.scale.toFixed(4)})`);
+      this.moved();
     }
   };
 })((globalThis.SpecPlayer ??= {}));

@@ -58,6 +58,12 @@
       }
     }
 
+    // Lit from another panel, the chip comes into sight; the page itself does not move.
+    reveal({ offsetTop: top, offsetHeight: height }) {
+      const { scrollTop, clientHeight } = this.list;
+      if (top < scrollTop || top + height > scrollTop + clientHeight) this.list.scrollTop = top - (clientHeight - height) / 2;
+    }
+
     light(state, view) {
       const lit = view ? SP.lit(state) : null;
       const seen = new Set(view ? SP.sight(view, lit) : []);
@@ -67,6 +73,7 @@
         chip.node.setAttribute("aria-selected", String(lit === i - 1));
       });
       const chip = lit === null || !view || lit >= view.selected ? null : this.pool[lit + 1];
+      if (chip && (state.anchor === null || !this.list.contains(state.anchor))) this.reveal(chip.node);
       if (chip) this.list.setAttribute("aria-activedescendant", chip.node.id);
       else this.list.removeAttribute("aria-activedescendant");
     }

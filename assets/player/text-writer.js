@@ -16,10 +16,12 @@
       this.character = null; // a character whose bytes are not all here yet
     }
 
-    add(piece, className) {
+    // `firstClass` goes to the first fragment only: a token has one glyph, however many lines it spans.
+    add(piece, className, firstClass = "") {
       const token = this.fragments.length;
       this.fragments.push([]);
       this.className = className;
+      this.firstClass = firstClass;
       if (piece === "") this.fragment(token, "");
       for (const part of SP.splitBytes(piece)) {
         if (part.text === undefined) this.byte(token, part.byte);
@@ -38,7 +40,8 @@
     }
 
     fragment(token, text, extra = "") {
-      const node = SP.el("span", `sp-tok ${this.className} ${extra}`, { "data-token": token }, text);
+      const first = this.fragments[token].length === 0 ? this.firstClass : "";
+      const node = SP.el("span", `sp-tok ${this.className} ${first} ${extra}`, { "data-token": token }, text);
       this.put(node, token);
       return node;
     }
@@ -59,7 +62,7 @@
       const { character } = this;
       let share = character?.shares.at(-1);
       if (!share || share.token !== token) {
-        share = { token, bytes: 0, className: this.className, node: this.fragment(token, "", "sp-bytes") };
+        share = { token, bytes: 0, node: this.fragment(token, "", "sp-bytes") };
         character?.shares.push(share);
       }
       share.node.append(literal);
@@ -74,7 +77,7 @@
       this.character = null;
       const text = SP.decodeBytes(character.bytes);
       if (text === null) return;
-      const glyph = SP.el("span", "sp-glyph", {}, text);
+      const glyph = SP.el("span", "sp-glyph", {}, SP.el("span", "sp-glyph-text", {}, text));
       character.shares[0].node.before(glyph);
       let from = 0;
       for (const share of character.shares) {

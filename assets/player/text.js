@@ -21,6 +21,7 @@
       this.tools.append(this.copy);
       this.clear();
       this.listen();
+      this.watchSize(() => this.reveal(player.state, true));
     }
 
     clear() {
@@ -45,9 +46,12 @@
         const { step } = this.player.state;
         const node = ghost ? Number(ghost.dataset.node) : owner?.step === step ? owner.node : null;
         this.actions.hover(node ?? (this.isRoot(token) ? -1 : null), event.target);
-        if (node === null && owner) this.player.hints.show(event.target, this.describe(token, owner));
+        this.tip(node === null && owner ? event.target : null, token, owner);
       });
-      this.flow.addEventListener("pointerleave", () => this.actions.hover(null));
+      this.flow.addEventListener("pointerleave", () => {
+        this.actions.hover(null);
+        this.tip(null);
+      });
       this.flow.addEventListener("click", (event) => {
         if (!getSelection().isCollapsed) return;
         const ghost = event.target.closest?.("[data-node]");
@@ -62,6 +66,13 @@
         const { scrollTop, scrollHeight, clientHeight } = this.scroller;
         this.stuck = scrollTop + clientHeight >= scrollHeight - 8;
       }, { passive: true });
+    }
+
+    // A token of another step has no node to show: it says where it came from.
+    tip(target, token, owner) {
+      if (this.tipped) this.player.hints.hide(this.tipped);
+      this.tipped = target;
+      if (target) this.player.hints.show(target, this.describe(token, owner));
     }
 
     isRoot(token) {
@@ -103,7 +114,7 @@
       const moved = ["run", "step", "count", "language"].some((key) => changed.has(key));
       if (changed.has("step") || changed.has("run") || changed.has("language")) this.look(state);
       if (["step", "hover", "pin"].some((key) => changed.has(key))) this.light(state);
-      if (moved || follow || changed.has("projector")) this.reveal(state, changed);
+      if (moved || follow || changed.has("projector")) this.reveal(state, !changed.has("count") || changed.has("step"));
       if (changed.has("status") || moved) this.renderEmpty(state);
     }
 
@@ -121,8 +132,7 @@
         this.starts.push(this.owners.length);
         committed.pieces.forEach((piece, i) => {
           const kind = committed.kinds[i];
-          const first = kind !== "accepted" || i === 0 ? " sp-first" : "";
-          this.writer.add(piece, `sp-output sp-future ${KIND_CLASS[kind]}${first}`);
+          this.writer.add(piece, `sp-output sp-future ${KIND_CLASS[kind]}`, kind !== "accepted" || i === 0 ? "sp-first" : "");
           this.owners.push({ step: this.written, node: committed.nodes[i] });
         });
       }
@@ -188,12 +198,12 @@
     }
 
     // Bring the step's line into view; while following, only if the viewer has not scrolled away.
-    reveal(state, changed) {
+    reveal(state, moved) {
       if (state.following) {
         if (this.stuck) this.scroller.scrollTop = this.scroller.scrollHeight;
         return;
       }
-      if (!changed.has("step") && !changed.has("run")) return;
+      if (!moved) return;
       const target = this.ghosts.isConnected ? this.ghosts : null;
       if (!target) {
         this.scroller.scrollTop = 0;

@@ -3,9 +3,8 @@
 (function (SP) {
   "use strict";
 
-  const MOST_WIDTH = 16;
+  const MOST_WIDTH = 26;
   const LEAST_WIDTH = 5;
-  const AXIS = 13;
 
   SP.TimelinePanel = class TimelinePanel extends SP.Panel {
     constructor(player) {
@@ -112,28 +111,30 @@
       const [width, height] = [this.track.clientWidth, this.track.clientHeight];
       if (!width || !palette) return;
       const context = SP.sharpCanvas(this.canvas, width, height);
+      const size = state.projector ? 18 : 10;
+      const ground = height - size - 3; // below it, the numbers of the steps
       const bar = this.barWidth;
       const visible = state.steps.slice(this.first, this.first + this.inSight);
-      const middle = Math.round((height - AXIS) * 0.68);
+      const middle = Math.round(ground * 0.68);
       const mostTokens = Math.max(4, ...visible.map((view) => view.committed.kinds.length));
       const unit = Math.min(9, (middle - 2) / mostTokens);
       const times = visible.map((view) => SP.PARTS.reduce((sum, part) => sum + view.ms[part], 0));
       const slow = [...times].sort((a, b) => a - b)[Math.floor(times.length * 0.95)] || 1;
-      const room = height - AXIS - middle - 3;
+      const room = ground - middle - 3;
       visible.forEach((view, i) => {
         const x = i * bar;
         const step = this.first + i;
         if (step === state.step || step === this.pointed) {
-          context.fillStyle = step === state.step ? palette.line : palette.sunken;
-          context.fillRect(x, 0, bar, height - AXIS + 1);
+          context.fillStyle = palette.sunken;
+          context.fillRect(x, 0, bar, ground + 1);
         }
         context.globalAlpha = step > state.step ? 0.4 : 1;
         this.drawTokens(context, view, x, middle, unit, bar);
         this.drawTime(context, view, x, middle + 2, room / slow, room, bar);
         context.globalAlpha = 1;
       });
-      this.drawAxis(context, visible.length, bar, height, width);
-      this.drawCursor(context, bar, height);
+      this.drawAxis(context, visible.length, bar, height, width, size);
+      this.drawCursor(context, bar, ground);
     }
 
     drawTokens(context, view, x, middle, unit, bar) {
@@ -159,9 +160,8 @@
       }
     }
 
-    drawAxis(context, count, bar, height, width) {
+    drawAxis(context, count, bar, height, width, size) {
       const { palette } = this.player;
-      const size = this.player.state.projector ? 18 : 10;
       const every = [1, 2, 5, 10, 20, 50, 100].find((n) => n * bar >= size * 4.5) ?? 200;
       context.fillStyle = palette.muted;
       context.font = `${size}px ${palette.font}`;
@@ -173,13 +173,13 @@
       }
     }
 
-    drawCursor(context, bar, height) {
+    drawCursor(context, bar, ground) {
       const { state, palette } = this.player;
       if (state.step < this.first) return;
       context.strokeStyle = palette.ink;
       context.lineWidth = 1.5;
       context.beginPath();
-      context.roundRect((state.step - this.first) * bar - 0.25, 0.75, bar + 0.5, height - AXIS, 2);
+      context.roundRect((state.step - this.first) * bar - 0.25, 0.75, bar + 0.5, ground, 2);
       context.stroke();
     }
   };

@@ -30,7 +30,7 @@
       this.label(this.pace, "player.transport.pace");
       SP.setText(this.follow, words.say("player.transport.follow"));
       [...this.pace.options].forEach((option) => SP.setText(option, option.value === "recorded"
-        ? words.say("player.transport.recorded") : words.say("player.transport.steps_per_second", { rate: option.value })));
+        ? words.say("player.transport.recorded") : words.say("player.transport.steps_per_second", { rate: option.value, count: Number(option.value) })));
       this.pace.value = this.player.state.pace;
     }
 

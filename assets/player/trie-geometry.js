@@ -4,6 +4,7 @@
 
   const BEND = 15; // room in which an edge turns, right of the parent
   const MOST_LABEL = 12; // characters; the whole piece is on the node's card
+  const USUAL_SIZE = 12; // px; larger (projector) means shorter labels and tighter lines
 
   const context = document.createElement("canvas").getContext("2d");
   const widths = new Map();
@@ -29,8 +30,11 @@
   }
 
   SP.trieGeometry = (view, rootPiece, size, family) => {
-    const unit = size * 0.46; // a line of four units holds a label above its edge
-    const fonts = { selected: `${size}px ${family}`, rest: `${size * 0.92}px ${family}`, count: `${size * 0.8}px ${family}` };
+    const large = size > USUAL_SIZE;
+    const most = large ? 9 : MOST_LABEL;
+    const unit = size * (large ? 0.41 : 0.46); // a line of four units holds a label above its edge
+    const scale = size / USUAL_SIZE;
+    const fonts = { bold: `650 ${size}px ${family}`, selected: `${size}px ${family}`, rest: `${size * 0.92}px ${family}`, count: `${size * 0.8}px ${family}` };
     const heaviest = Math.max(1, ...(view.weights ?? [1]));
     const depth = Math.max(0, ...view.columns);
     const columnWidths = new Array(depth + 1).fill(0);
@@ -38,26 +42,26 @@
       const selected = i < view.selected;
       const verdict = SP.verdict(view, i);
       const share = Math.sqrt((view.weights?.[i] ?? 1) / heaviest);
-      const label = SP.short(piece, MOST_LABEL);
+      const label = SP.short(piece, most);
       const count = countLabel(view, i);
       const gap = count ? size * 0.4 : 0;
-      const labelWidth = textWidth(label, selected ? fonts.selected : fonts.rest);
+      const labelWidth = textWidth(label, !selected ? fonts.rest : verdict === "accepted" ? fonts.bold : fonts.selected);
       const width = labelWidth + gap + (count ? textWidth(count, fonts.count) : 0);
       const judged = verdict === "accepted" || verdict === "rejected";
-      const radius = (size / 12) * (selected ? Math.max(3.2 + 4 * share, judged ? 5.6 : 0) : 1.8 + 2 * share);
+      const radius = scale * (selected ? Math.max(3.2 + 4 * share, judged ? 5.6 : 0) : 1.8 + 2 * share);
       columnWidths[view.columns[i]] = Math.max(columnWidths[view.columns[i]], width);
       return { label, count, labelWidth, gap, radius, verdict, selected, y: view.rows[i] * unit - size * 0.3 };
     });
-    const root = SP.short(rootPiece, MOST_LABEL);
-    const xs = [Math.max(textWidth(root, fonts.selected), size)];
-    const most = (size / 12) * 7.2;
-    for (let d = 1; d <= depth; d += 1) xs.push(xs[d - 1] + BEND + columnWidths[d] + 2 * most);
+    const root = SP.short(rootPiece, most);
+    const xs = [textWidth(root, fonts.bold) + size];
+    const largest = scale * 7.2; // radius
+    for (let d = 1; d <= depth; d += 1) xs.push(xs[d - 1] + BEND + columnWidths[d] + 2 * largest);
     nodes.forEach((node, i) => {
       node.x = xs[view.columns[i]];
       node.labelX = xs[view.columns[i] - 1] + BEND - node.x;
     });
     return { nodes, root: { label: root, x: xs[0], y: view.root_row * unit - size * 0.3, radius: size / 2 },
-      width: xs[depth] + most, height: view.height * unit + size * 0.4, size };
+      width: xs[depth] + largest, height: view.height * unit + size * 0.4, size };
   };
 
   // Edges leave the parent downwards and arrive from the left, like lines of a family tree.

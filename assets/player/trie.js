@@ -4,7 +4,8 @@
 
   const MARK = { accepted: "M-2.7 .2L-.9 2.2L2.9-2.2", rejected: "M-2.2-2.2L2.2 2.2M2.2-2.2L-2.2 2.2" };
   const EDGES = ["rest", "selected", "accepted", "lit"];
-  const LEAST_SCALE = 0.82; // below it labels are too small to read: rather pan
+  const LEAST_SCALE = 0.9; // below it labels are too small to read: rather pan
+  const MOST_SCALE = 1.2;
   const MARGIN = 14;
 
   SP.TriePanel = class TriePanel extends SP.Panel {
@@ -16,12 +17,19 @@
       this.group = SP.svg("g", "", {}, ...Object.values(this.edges), this.layer);
       this.svg = SP.svg("svg", "sp-trie", { role: "group", tabindex: "0" }, this.group);
       this.empty = SP.el("div", "sp-empty", { hidden: "" });
-      this.legend = ["accepted", "rejected", "unreached", "unselected"].map((name) => [name, SP.el("span", `sp-dot sp-dot-${name}`)]);
-      this.foot = SP.el("div", "sp-legend", {}, ...this.legend.map(([, node]) => node));
-      this.body.append(this.svg, this.empty, this.foot);
+      this.legend = ["accepted", "rejected", "unreached", "unselected"].map((name) => {
+        const mark = SP.svg("g", `sp-node sp-v-${name}`, { transform: "translate(7 7)" },
+          SP.svg("circle", "sp-circle", { r: name === "unselected" ? 3 : 5.2 }), SP.svg("path", "sp-mark", { d: MARK[name] ?? "" }));
+        const word = SP.el("span");
+        return { name, word, node: SP.el("span", "sp-sign", {}, SP.svg("svg", "", { width: 14, height: 14, "aria-hidden": "true" }, mark), word) };
+      });
+      this.foot = SP.el("div", "sp-legend", {}, ...this.legend.map(({ node }) => node));
+      this.shades = SP.el("div", "sp-shades", { "aria-hidden": "true" }, ...["left", "right", "above", "below"].map((side) =>
+        SP.el("span", `sp-shade sp-shade-${side}`)));
+      this.body.append(SP.el("div", "sp-stage", {}, this.svg, this.shades), this.empty, this.foot);
       this.pool = [];
       this.geometry = null;
-      this.camera = new SP.PanZoom(this.svg, this.group, () => this.fit());
+      this.camera = new SP.PanZoom(this.svg, this.group, { fit: () => this.fit(), moved: () => this.showMore() });
       this.buttons = [["out", "−", () => this.camera.zoom(1 / 1.25)], ["in", "+", () => this.camera.zoom(1.25)], ["fit", "⤢", () => this.camera.release()]]
         .map(([name, sign, act]) => [name, SP.button("sp-icon", act, sign)]);
       this.tools.append(...this.buttons.map(([, node]) => node));
@@ -60,7 +68,7 @@
 
     relabel() {
       super.relabel();
-      for (const [name, node] of this.legend) SP.setText(node, this.say(`player.verdict.${name}`));
+      for (const { name, word } of this.legend) SP.setText(word, this.say(`player.verdict.${name}`));
       for (const [name, node] of this.buttons) {
         node.setAttribute("aria-label", this.say(`player.trie.zoom_${name}`));
         node.title = this.say(`player.trie.zoom_${name}`);
@@ -71,7 +79,7 @@
     render(state, changed) {
       const view = SP.view(state);
       if (["run", "step", "language", "projector"].some((key) => changed.has(key))) this.draw(state, view);
-      if (["run", "step", "hover", "pin", "projector"].some((key) => changed.has(key))) this.light(state, view);
+      if (["run", "step", "hover", "pin", "projector"].some((key) => changed.has(key))) this.light(state, view, changed);
       if (changed.has("run")) this.camera.chosen = false;
     }
 
@@ -85,7 +93,7 @@
         SP.setText(this.empty, this.say(view ? "player.trie.empty" : "player.empty"));
         return;
       }
-      const size = state.projector ? 20 : 12;
+      const size = state.projector ? 19 : 12;
       this.geometry = SP.trieGeometry(view, this.player.rootPiece(state), size, this.player.monoFamily);
       SP.resizePool(this.pool, view.pieces.length, this.layer, (i) => this.makeNode(i));
       this.geometry.nodes.forEach((place, i) => this.put(this.pool[i], place));
@@ -129,14 +137,23 @@
     }
 
     // The lit node and the way from the root to it.
-    light(state, view) {
+    light(state, view, changed) {
       if (!view || !this.geometry) return this.edges.lit.setAttribute("d", "");
       const seen = SP.sight(view, SP.lit(state));
       this.edges.lit.setAttribute("d", seen.filter((i) => i >= 0).map((i) => this.edge(view, i)).join(""));
       const on = new Set(seen);
       this.root.node.classList.toggle("sp-lit", on.has(-1));
       for (let i = 0; i < view.pieces.length; i += 1) this.pool[i].node.classList.toggle("sp-lit", on.has(i));
-      this.svg.classList.toggle("sp-some-lit", on.size > 0);
+      if (state.pin?.step === state.step && changed.has("pin")) this.reveal(this.place(state.pin.node));
+    }
+
+    // A node pinned in another panel may lie outside: move just as far as needed.
+    reveal({ x, y }) {
+      const { at } = this.camera;
+      const [width, height] = [this.svg.clientWidth, this.svg.clientHeight];
+      const [left, top] = [x * at.scale + at.x, y * at.scale + at.y];
+      const [toX, toY] = [SP.clamp(left, 3 * MARGIN, width - 3 * MARGIN), SP.clamp(top, 2 * MARGIN, height - 2 * MARGIN)];
+      if (toX !== left || toY !== top) this.camera.move({ ...at, x: at.x + toX - left, y: at.y + toY - top });
     }
 
     // The root stays at the left; what was accepted is in sight; the scale stays readable.
@@ -146,11 +163,21 @@
       if (!width) return;
       const { geometry } = this;
       const whole = Math.min((width - 2 * MARGIN) / geometry.width, (height - 2 * MARGIN) / geometry.height);
-      const scale = SP.clamp(whole, LEAST_SCALE, 1);
+      const scale = SP.clamp(whole, LEAST_SCALE, MOST_SCALE);
       const accepted = geometry.nodes.filter((node) => node.verdict === "accepted");
       const lowest = Math.max(0, ...accepted.map((node) => node.y)) * scale;
       const up = Math.max(0, lowest - (height - 4 * MARGIN));
       this.camera.move({ scale, x: MARGIN, y: MARGIN / 2 - up });
+    }
+
+    // Shades at the edges beyond which the trie goes on.
+    showMore() {
+      if (!this.geometry) return;
+      const { x, y, scale } = this.camera.at;
+      const { width, height } = this.geometry;
+      const beyond = { left: x < 0, above: y < 0, right: x + width * scale > this.svg.clientWidth + 2,
+        below: y + height * scale > this.svg.clientHeight + 2 };
+      this.shades.dataset.more = Object.keys(beyond).filter((side) => beyond[side]).join(" ");
     }
 
     // The element of a node, beside which its card may stand.

@@ -13,8 +13,7 @@ import numpy as np
 from ..models import Cancelled
 from .corpus import Document, Skipped, python_stdlib
 from .encoding import encoder, fingerprint, vocabulary_size
-from .format import (DOCUMENTS, FILES, NAMES, SUFFIXES, TOKENS, Manifest, Shard, StoreError, names,
-                     store_folder)
+from .format import (DOCUMENTS, FILES, NAMES, SUFFIXES, TOKENS, Manifest, Shard, StoreError, store_folder)
 from .store import Store, open_store
 from .suffix_array import suffix_array
 from .writer import StoreWriter
@@ -110,14 +109,15 @@ def build_store(corpus: Documents, name: str, tokenizer: Any, *, max_shard_token
     return BuildReport(store.name, finished.documents, finished.tokens, skipped, clock.seconds)
 
 
-def default_store_name(tokenizer: Any) -> str:
-    """``python-stdlib``, or with the tokenizer's fingerprint when that one belongs to another tokenizer."""
-    try:
-        if DEFAULT_STORE not in names() or Store(store_folder(DEFAULT_STORE)).manifest.fingerprint == fingerprint(tokenizer):
-            return DEFAULT_STORE
-    except StoreError:  # damaged: it is rebuilt under its name
-        return DEFAULT_STORE
-    return f"{DEFAULT_STORE}--{fingerprint(tokenizer)[:8]}"
+def ready_store(name: str, tokenizer: Any, progress: Progress = lambda stage, fraction: None,
+                cancelled: Callable[[], bool] = lambda: False) -> Store:
+    """The store ``name``, opened for this tokenizer; ``python-stdlib`` is built at first use.
+
+    Raises what ``open_store`` and ``build_store`` raise.
+    """
+    if name == DEFAULT_STORE:
+        return ensure_default(tokenizer, progress, cancelled)
+    return open_store(name, tokenizer)
 
 
 def ensure_default(tokenizer: Any, progress: Progress = lambda stage, fraction: None,
@@ -131,8 +131,21 @@ def ensure_default(tokenizer: Any, progress: Progress = lambda stage, fraction: 
         return open_store(name, tokenizer)
     except StoreError as error:
         damaged = error.key != "datastore.unknown"
-    build_store(python_stdlib(), name, tokenizer, replace=damaged, progress=progress, cancelled=cancelled)
+    try:
+        build_store(python_stdlib(), name, tokenizer, replace=damaged, progress=progress, cancelled=cancelled)
+    except StoreError as error:
+        if error.key != "datastore.name_taken":  # else another process was quicker
+            raise
     return open_store(name, tokenizer)
+
+
+def default_store_name(tokenizer: Any) -> str:
+    """``python-stdlib``, or with the tokenizer's fingerprint where that one belongs to another tokenizer."""
+    try:
+        taken = Manifest.read(store_folder(DEFAULT_STORE)).fingerprint != fingerprint(tokenizer)
+    except StoreError:  # not there, or damaged and to be built anew
+        taken = False
+    return f"{DEFAULT_STORE}--{fingerprint(tokenizer)[:8]}" if taken else DEFAULT_STORE
 
 
 class _Clock:
@@ -218,7 +231,7 @@ def _sort_shards(writer: StoreWriter, manifest: Manifest, shards: _Shards, clock
     total, begin = sum(tokens for tokens, _ in shards.counts), 0
     clock.tick("sort", 0.0)
     for (count, _), segments in zip(shards.counts, shards.segments, strict=True):
-        tokens = np.fromfile(writer.folder / TOKENS, dtype=shards.kind, count=count, offset=begin * shards.kind.itemsize)
+        tokens = np.memmap(writer.folder / TOKENS, shards.kind, "r", begin * shards.kind.itemsize, (count,))
         writer.append(SUFFIXES, suffix_array(tokens, clock.stop_if_cancelled).astype("<u4", copy=False))
         segments[SUFFIXES] = writer.end_segment(SUFFIXES)
         begin += count

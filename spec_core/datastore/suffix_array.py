@@ -35,7 +35,8 @@ def suffix_array(tokens: np.ndarray, between: Callable[[], None] = lambda: None)
 
     Returns:
         uint32[n]: positions of the suffixes in rising order. Beside ``tokens`` it takes
-        4 bytes a token and the sorting about 2 (uint16) or 6 (uint32) more.
+        4 bytes a token and the sorting about 2 (uint16) or 6 (uint32) more; a value
+        below the largest costs 8 bytes, so ids should be dense.
 
     Raises:
         TypeError: another element type.
@@ -47,7 +48,8 @@ def suffix_array(tokens: np.ndarray, between: Callable[[], None] = lambda: None)
         raise ValueError(f"a sequence of at most {MAX_TOKENS} tokens, not an array of shape {tokens.shape}")
     order = np.zeros(len(tokens), dtype=np.int32)
     if len(tokens):
-        text = tokens if tokens.dtype == np.uint16 else _dense(tokens)
+        text = tokens.view(np.ndarray) if tokens.dtype == np.uint16 else _dense(tokens)
+        text.flags.writeable = False  # numba compiles for read-only and writable arrays apart
         _sort(text, order, int(text.max()) + 1, between)
     return order.view(np.uint32)
 

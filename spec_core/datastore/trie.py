@@ -26,6 +26,8 @@ from ..tree import DraftTree
 from .index import Match, token_at
 from .store import Store
 
+NODE = np.dtype([("token", np.int64), ("parent", np.int64), ("depth", np.int64), ("weight", np.int64)])
+
 FIRST_SHARE = 64
 """Children of at least this part of the hits are sought first, …"""
 FALL = 8
@@ -79,19 +81,19 @@ def heaviest_nodes(store: Store, match: Match, continuation: int, budget: int, o
 
 
 @njit(cache=True, nogil=True)
-def _before(a, b, token, parent, depth, weight):
+def _before(nodes, a, b):
     """Whether node ``a`` comes before node ``b`` in the order of picking."""
-    if weight[a] != weight[b]:
-        return weight[a] > weight[b]
-    if depth[a] != depth[b]:
-        return depth[a] < depth[b]
-    if token[a] != token[b]:
-        return token[a] < token[b]
+    if nodes[a].weight != nodes[b].weight:
+        return nodes[a].weight > nodes[b].weight
+    if nodes[a].depth != nodes[b].depth:
+        return nodes[a].depth < nodes[b].depth
+    if nodes[a].token != nodes[b].token:
+        return nodes[a].token < nodes[b].token
     smaller = False
     while a != b:  # the difference nearest to the root decides
-        if token[a] != token[b]:
-            smaller = token[a] < token[b]
-        a, b = parent[a], parent[b]
+        if nodes[a].token != nodes[b].token:
+            smaller = nodes[a].token < nodes[b].token
+        a, b = nodes[a].parent, nodes[b].parent
     return smaller
 
 
@@ -140,12 +142,11 @@ def _run_of(tokens, suffixes, begin, end, low, high, offset, token):
 
 
 @njit(cache=True, nogil=True)
-def _pool_place(pool, size, node, token, parent, depth, weight):
-    """Where ``node`` belongs in ``pool[:size]``, which is in the order of picking."""
-    low, high = 0, size
+def _place(nodes, queue, low, high, node):
+    """Where ``node`` belongs in ``queue[low:high]``, which is in the order of picking."""
     while low < high:
         middle = (low + high) >> 1
-        if _before(pool[middle], node, token, parent, depth, weight):
+        if _before(nodes, queue[middle], node):
             low = middle + 1
         else:
             high = middle
@@ -154,38 +155,39 @@ def _pool_place(pool, size, node, token, parent, depth, weight):
 
 @njit(cache=True, nogil=True)
 def _add_children(tokens, suffixes, bounds, vocabulary, node, offset, floor, ceiling,
-                  token, parent, depth, weight, rows, pool, size, room, free):
-    """Put the children of ``node`` with floor ≤ weight < ceiling into the pool, which keeps the best ``room``.
+                  nodes, rows, queue, picked, end, free):
+    """Queue the children of ``node`` with floor ≤ weight < ceiling.
 
-    ``free[0]`` is the number of free slots, ``free[1:]`` are they; one is always free
-    for the candidate in hand. The node in slot ``len(token) - 1`` is the root.
-    Returns the pool's new size.
+    ``queue[:picked]`` is picked and ``queue[picked:end]`` waits, in the order of
+    picking; when the queue is full, its last gives way. ``free[0]`` counts the free
+    slots, ``free[1:]`` lists them: one more than the queue can take, for the candidate
+    in hand. Returns the new end.
     """
     shards = len(bounds) - 1
-    if size == room:
-        floor = max(floor, weight[pool[size - 1]])
+    if end == len(queue):
+        floor = max(floor, nodes[queue[end - 1]].weight)
     part = (floor + shards - 1) // shards  # a child of weight floor has as much in one shard at least
     step = part >> 1
     for s in range(shards):
-        begin, end = bounds[s], bounds[s + 1]
+        first_row, last_row = bounds[s], bounds[s + 1]
         row, high = rows[node, s, 0], rows[node, s, 1]
         low = row  # no run of rows that matters begins before it
         while row + step < high and low + part <= high:
-            here = token_at(tokens, suffixes, begin, end, row, offset)
-            if step > 0 and token_at(tokens, suffixes, begin, end, row + step, offset) != here:
+            here = token_at(tokens, suffixes, first_row, last_row, row, offset)
+            if step > 0 and token_at(tokens, suffixes, first_row, last_row, row + step, offset) != here:
                 low = row + 1
                 row += step
                 continue
-            first = _run_start(tokens, suffixes, begin, end, low, row, offset, here)
-            row = low = _run_end(tokens, suffixes, begin, end, row, high, offset, here)
-            if row - first < part or here < 0 or here >= vocabulary:  # the separator is beyond the vocabulary
+            start = _run_start(tokens, suffixes, first_row, last_row, low, row, offset, here)
+            row = low = _run_end(tokens, suffixes, first_row, last_row, row, high, offset, here)
+            if row - start < part or here < 0 or here >= vocabulary:  # the separator is beyond the vocabulary
                 continue
             slot = free[free[0]]
             total = 0
             seen = False
             for other in range(shards):
                 if other == s:
-                    rows[slot, s, 0], rows[slot, s, 1] = first, row
+                    rows[slot, s, 0], rows[slot, s, 1] = start, row
                 else:
                     rows[slot, other, 0], rows[slot, other, 1] = _run_of(
                         tokens, suffixes, bounds[other], bounds[other + 1],
@@ -193,22 +195,26 @@ def _add_children(tokens, suffixes, bounds, vocabulary, node, offset, floor, cei
                 count = rows[slot, other, 1] - rows[slot, other, 0]
                 seen |= other < s and count >= part
                 total += count
-            if seen or total < floor or total >= ceiling or (size == room and total < weight[pool[size - 1]]):
+            full = end == len(queue)
+            if seen or total < floor or total >= ceiling:
                 continue
-            token[slot], parent[slot], depth[slot], weight[slot] = here, node, depth[node] + 1, total
-            place = _pool_place(pool, size, slot, token, parent, depth, weight)
-            if place == room:
+            nodes[slot].token = here
+            nodes[slot].parent = node
+            nodes[slot].depth = nodes[node].depth + 1
+            nodes[slot].weight = total
+            if full and not _before(nodes, slot, queue[end - 1]):
                 continue
-            free[0] -= 1
-            if size == room:
-                size -= 1
-                free[0] += 1
-                free[free[0]] = pool[size]
-            for k in range(size, place, -1):
-                pool[k] = pool[k - 1]
-            pool[place] = slot
-            size += 1
-    return size
+            place = _place(nodes, queue, picked, end, slot)
+            if full:
+                end -= 1
+                free[free[0]] = queue[end]
+            else:
+                free[0] -= 1
+            for k in range(end, place, -1):
+                queue[k] = queue[k - 1]
+            queue[place] = slot
+            end += 1
+    return end
 
 
 @njit(cache=True, nogil=True)
@@ -216,71 +222,54 @@ def _heaviest(tokens, suffixes, bounds, root_rows, length, continuation, vocabul
     """Pick the ``out.shape[1]`` heaviest nodes; fills ``out`` as ``Trie`` says, and returns how many there are."""
     capacity = out.shape[1]
     root = capacity + 1
-    token = np.empty(capacity + 2, np.int64)
-    parent = np.empty(capacity + 2, np.int64)
-    depth = np.zeros(capacity + 2, np.int64)
-    weight = np.zeros(capacity + 2, np.int64)
+    nodes = np.empty(capacity + 2, NODE)
     rows = np.empty((capacity + 2, len(bounds) - 1, 2), np.int64)
-    picked = np.empty(capacity, np.int64)
-    pool = np.empty(capacity, np.int64)
-    free = np.arange(capacity + 2)  # slots 0 … capacity, as free[1:] less 1
-    free[1:] -= 1
+    queue = np.empty(capacity, np.int64)
+    free = np.arange(-1, capacity + 1)  # slots 0 … capacity, behind their number
     free[0] = capacity + 1
+    nodes[root].depth = 0
     rows[root] = root_rows
-    token[root] = -1
-    for s in range(len(bounds) - 1):
-        weight[root] += root_rows[s, 1] - root_rows[s, 0]
-    ceiling = weight[root] + 1
-    floor = max(1, weight[root] // FIRST_SHARE)
-    count, size = 0, 0
+    hits = (root_rows[:, 1] - root_rows[:, 0]).sum()
+    floor, ceiling = max(1, hits // FIRST_SHARE), hits + 1
+    picked, end = 0, 0
     while True:
-        for k in range(-1, count):
-            node = root if k < 0 else picked[k]
-            if depth[node] < continuation:
-                size = _add_children(tokens, suffixes, bounds, vocabulary, node, length + depth[node], floor, ceiling,
-                                     token, parent, depth, weight, rows, pool, size, capacity - count, free)
-        while size and count < capacity:
-            node = pool[0]
-            size -= 1
-            for k in range(size):
-                pool[k] = pool[k + 1]
-            picked[count] = node
-            count += 1
-            if depth[node] < continuation and count < capacity:
-                size = _add_children(tokens, suffixes, bounds, vocabulary, node, length + depth[node], floor,
-                                     weight[root] + 1, token, parent, depth, weight, rows, pool, size,
-                                     capacity - count, free)
-        if count == capacity or floor == 1:
+        known, k = picked, -1
+        while k < end:
+            node = root if k < 0 else queue[k]
+            picked = max(known, k + 1)
+            if nodes[node].depth < continuation and picked < capacity:
+                end = _add_children(tokens, suffixes, bounds, vocabulary, node, length + nodes[node].depth, floor,
+                                    ceiling if k < known else hits + 1, nodes, rows, queue, picked, end, free)
+            k += 1
+        if picked == capacity or floor == 1:
             break
-        ceiling = floor
-        floor = max(1, floor // FALL)
-    _write(bounds, suffixes, root, token, parent, depth, weight, rows, picked, count, budget, out)
-    return count
+        ceiling, floor = floor, max(1, floor // FALL)
+    _write(bounds, suffixes, root, nodes, rows, queue[:picked], min(budget, picked), out)
+    return picked
 
 
 @njit(cache=True, nogil=True)
-def _write(bounds, suffixes, root, token, parent, depth, weight, rows, picked, count, budget, out):
-    """Number the first ``budget`` picked nodes breadth first, the others as picked."""
-    selected = min(budget, count)
-    index = np.full(len(token), -1, np.int64)
-    order = np.empty(count, np.int64)
-    numbered, level = 0, 0
-    above = np.array([root])
-    while numbered < selected:
-        first = numbered
-        level += 1
-        for p in range(len(above)):
-            for k in range(selected):  # picked order is the order of siblings
-                if parent[picked[k]] == above[p]:
-                    order[numbered] = picked[k]
-                    numbered += 1
-        above = order[first:numbered].copy()
-    order[selected:] = picked[selected:count]
-    for i in range(count):
-        index[order[i]] = i
-    for i in range(count):
+def _write(bounds, suffixes, root, nodes, rows, picked, selected, out):
+    """Number the first ``selected`` picked nodes breadth first, the others as picked."""
+    first_child = np.full(len(nodes), -1, np.int64)
+    next_sibling = np.empty(len(nodes), np.int64)
+    for i in range(selected - 1, -1, -1):  # so that siblings stay in the order of picking
+        node = picked[i]
+        next_sibling[node] = first_child[nodes[node].parent]
+        first_child[nodes[node].parent] = node
+    order = picked.copy()
+    numbered = 0
+    for i in range(-1, selected):
+        node = first_child[root if i < 0 else order[i]]
+        while node >= 0:
+            order[numbered] = node
+            numbered += 1
+            node = next_sibling[node]
+    index = np.full(len(nodes), -1, np.int64)
+    for i in range(len(order)):
         node = order[i]
-        out[0, i], out[1, i], out[2, i] = token[node], index[parent[node]], weight[node]
+        index[node] = i
+        out[0, i], out[1, i], out[2, i] = nodes[node].token, index[nodes[node].parent], nodes[node].weight
         for s in range(len(bounds) - 1):
             if rows[node, s, 0] < rows[node, s, 1]:
                 out[3, i] = bounds[s] + np.int64(suffixes[rows[node, s, 0]])

@@ -68,6 +68,8 @@ class RestDrafter:
         self._store = store
         self._pieces = pieces
         self._recent: list[int] = []  # as much of the context as a suffix can reach
+        # a match that is sure, so that the kernels are compiled or loaded before the first step
+        heaviest_nodes(store, longest_match(store, [int(store.tokens[0])], 1, 1), 1, 1)
 
     def reset(self, context: Sequence[int]) -> None:
         """Begin a new sequence."""

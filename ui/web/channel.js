@@ -15,13 +15,14 @@ function createChannel({ element, props, server, tab }) {
   let attached = 0;     // grows with each attach: an old loop sees that it is old
   let steps = 0, version = 0, opened = false;
   let wanted = null;    // the step that the address asks for, until the head is there
+  let best = null;      // of a recorded run that is shown unasked: its richest step so far
   let status = { state: "idle" };
   const watchers = [];
 
   const channel = { root, player, attach, control, leave, saveTrace, onStatus: (watcher) => watchers.push(watcher) };
   Object.defineProperties(channel, {
     run: { get: () => run },
-    key: { get: () => run && lab.recall("key:" + run) },
+    key: { get: () => (run ? lab.keys()[run] : undefined) },
     status: { get: () => status },
     steps: { get: () => steps },
   });
@@ -38,11 +39,12 @@ function createChannel({ element, props, server, tab }) {
   }
 
   /** Follow a run; key: proof that this browser started it. */
-  function attach(id, { key = null, step = null } = {}) {
-    if (key) lab.remember("key:" + id, key);
+  function attach(id, { key = null, step = null, showBest = false } = {}) {
+    if (key) lab.keepKey(id, key);
     if (run && run !== id) leave();
     [run, steps, version, opened, wanted] = [id, 0, 0, false, step];
-    if (root.offsetParent !== null) writeAddress();
+    best = showBest ? { step: 0, accepted: 0 } : null;
+    writeAddress();
     follow(++attached);
   }
 
@@ -80,6 +82,13 @@ function createChannel({ element, props, server, tab }) {
     if (fresh.length) {
       player.append(fresh);
       steps += fresh.length;
+      if (best) {
+        for (const { index, committed } of fresh) {
+          const accepted = committed.kinds.filter((kind) => kind === "accepted").length;
+          if (accepted > best.accepted) best = { step: index, accepted };
+        }
+        if (steps >= answer.total) player.goTo(best.step);
+      }
     }
     version = answer.version;
     show(answer.status);
@@ -110,18 +119,22 @@ function createChannel({ element, props, server, tab }) {
     URL.revokeObjectURL(link.href);
   }
 
-  let writing = null;
+  /** The address of what is on screen: a reload, or a copied link, comes back to it. */
   function writeAddress() {
-    clearTimeout(writing);
-    writing = setTimeout(() => {
-      if (root.offsetParent === null) return;
-      const state = player.state();
-      const scrubbed = wanted ?? (state.following || state.step === null ? null : state.step);
-      lab.address({ tab: tab === "live" ? null : tab, run, step: scrubbed });
-    }, 250);
+    if (root.offsetParent === null) return;
+    const state = player.state();
+    const scrubbed = wanted ?? (state.following || state.step < 0 ? null : state.step);
+    lab.address({ tab: tab === "live" ? null : tab, run, step: scrubbed });
   }
 
-  player.onChange(writeAddress);
+  // a browser refuses more than some changes of the address a second: scrubbing is written when it rests
+  let resting = null;
+  function writeAddressSoon() {
+    clearTimeout(resting);
+    resting = setTimeout(writeAddress, 250);
+  }
+
+  player.onChange(writeAddressSoon);
   addEventListener("pagehide", leave);
   lab.on("language", (language) => {
     player.setLanguage(language);
@@ -133,12 +146,19 @@ function createChannel({ element, props, server, tab }) {
   return channel;
 }
 
+/** Follow the run that the address names for this tab, else the one that every visitor sees first. */
+function begin(channel, addressed, first) {
+  const linked = addressed ? lab.asked.get("run") : null;
+  const step = lab.asked.get("step");
+  if (linked) channel.attach(linked, { step: /^\d+$/.test(step ?? "") ? Number(step) : null });
+  else if (first) channel.attach(first, { showBest: true });
+  return linked;
+}
+
 /** The Live tab's player: the run of the address, or the bundled replay; then each run that is started. */
 lab.livePlayer = ({ element, props, server, watch, adopt }) => {
   const channel = createChannel({ element, props, server, tab: "live" });
-  const linked = lab.parameter("tab") === null ? lab.parameter("run") : null;
-  const step = lab.parameter("step");
-  channel.attach(linked ?? props.first_run, { step: linked && step !== null ? Number(step) : null });
+  const linked = begin(channel, !lab.asked.has("tab"), props.first_run);
   if (linked) adopt({ run: linked });
   watch("value", () => {
     const answer = props.value;

@@ -46,6 +46,7 @@ lab.controls = ({ element, run }) => {
       for (const choice of paces) choice.checked = choice.value === status.pace;
     }
     part("link").value = live?.run ? link(live.run) : "";
+    part("link").scrollLeft = 9999;  // the run's name is at the end
     part("copy").disabled = part("save").disabled = !live?.run || live.steps === 0;
     part("state").textContent = sentence(status, busy, mine);
     part("state").dataset.state = status.state;

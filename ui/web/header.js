@@ -10,7 +10,7 @@ lab.header = ({ element, speak }) => {
     document.title = lab.say("page.title");
     if (remember) {
       lab.remember("language", lab.language);
-      lab.address({ lang: lab.parameter("lang") === null ? null : lab.language });
+      if (lab.asked.has("lang")) lab.address({ lang: lab.language });
     }
     speak({ language: lab.language });
   }
@@ -44,6 +44,12 @@ lab.header = ({ element, speak }) => {
   theme(known ? known === "dark" : matchMedia("(prefers-color-scheme: dark)").matches);
   lab.keepWorded(element);
   choose(lab.preferredLanguage(), { remember: false });
-  const tab = lab.parameter("tab");
-  if (tab) document.getElementById(`lab-tab-${tab}-button`)?.click();
+  if (lab.asked.has("tab")) openTab(`lab-tab-${lab.asked.get("tab")}-button`);
 };
+
+/** Open a tab as soon as gradio has drawn its button. */
+function openTab(id, tries = 100) {
+  const button = document.getElementById(id);
+  if (button) button.click();
+  else if (tries) setTimeout(() => openTab(id, tries - 1), 50);
+}

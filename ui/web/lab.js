@@ -8,6 +8,7 @@ const listeners = { language: [], tab: [], channel: [], started: [] };
 
 const lab = {
   language: "en",
+  asked: new URLSearchParams(location.search),  // the address that the page was opened with
   follower: Math.random().toString(36).slice(2) + Date.now().toString(36),
   channels: {},
 
@@ -35,10 +36,6 @@ const lab = {
     if (url.href !== location.href) history.replaceState(history.state, "", url);
   },
 
-  parameter(name) {
-    return new URL(location.href).searchParams.get(name);
-  },
-
   /** Small things a browser remembers; a browser that forbids it just forgets. */
   remember(name, value) {
     try {
@@ -54,6 +51,20 @@ const lab = {
     }
   },
 
+  /** Keys of the runs that this browser started; the oldest are forgotten. */
+  keepKey(run, key) {
+    const keys = Object.entries(lab.keys()).filter(([known]) => known !== run).slice(-31);
+    lab.remember("keys", JSON.stringify(Object.fromEntries([...keys, [run, key]])));
+  },
+
+  keys() {
+    try {
+      return JSON.parse(lab.recall("keys")) ?? {};
+    } catch {
+      return {};
+    }
+  },
+
   setLanguage(language) {
     lab.language = LANGUAGES.includes(language) ? language : "en";
     document.documentElement.lang = lab.language === "zh" ? "zh-CN" : "en";
@@ -61,7 +72,7 @@ const lab = {
   },
 
   preferredLanguage() {
-    const wishes = [lab.parameter("lang"), lab.recall("language"), ...(navigator.languages ?? [])];
+    const wishes = [lab.asked.get("lang"), lab.recall("language"), ...(navigator.languages ?? [])];
     for (const wish of wishes) {
       const language = LANGUAGES.find((known) => wish?.toLowerCase().startsWith(known));
       if (language) return language;

@@ -4,9 +4,7 @@ const MOST_BYTES = 64 * 1024 * 1024;
 
 lab.replayPlayer = ({ element, props, server }) => {
   const channel = createChannel({ element, props, server, tab: "replay" });
-  const linked = lab.parameter("tab") === "replay" ? lab.parameter("run") : null;
-  const step = lab.parameter("step");
-  channel.attach(linked ?? props.first_run, { step: linked && step !== null ? Number(step) : null });
+  begin(channel, lab.asked.get("tab") === "replay", props.first_run);
 };
 
 lab.replayPanel = ({ element, props, server }) => {
@@ -33,7 +31,7 @@ lab.replayPanel = ({ element, props, server }) => {
 
   function open(id) {
     problem = null;
-    lab.channels.replay.attach(id);
+    lab.channels.replay.attach(id, { showBest: true });
     draw();
   }
 

@@ -1,4 +1,4 @@
-"""Slow and plain re-statements to compare with, and stores that need no disk."""
+"""A small corpus with its tokenizer, stores that need no disk, and slow and plain re-statements to compare with."""
 
 from __future__ import annotations
 
@@ -6,8 +6,27 @@ from collections import Counter
 from types import SimpleNamespace
 
 import numpy as np
+from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
+from transformers import PreTrainedTokenizerFast
 
 from spec_core.datastore.suffix_array import suffix_array
+
+TEXTS = {
+    "loops.py": "for i in range(10):\n    print(i)\nfor i in range(20):\n    print(i + 1)\n" * 3,
+    "页面.md": "# 投机解码\n草稿模型先写，目标模型再验证。🎉 <script>alert('x')</script>\n" * 3,
+    "sub/words.txt": "the cat sat on the mat and the cat ran\n" * 4,
+}
+
+
+def trained(texts: list[str], size: int = 400) -> PreTrainedTokenizerFast:
+    """A byte-level BPE of ``texts``."""
+    tokenizer = Tokenizer(models.BPE())
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.decoder = decoders.ByteLevel()
+    trainer = trainers.BpeTrainer(vocab_size=size, initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
+                                  show_progress=False)
+    tokenizer.train_from_iterator(texts, trainer)
+    return PreTrainedTokenizerFast(tokenizer_object=tokenizer)
 
 
 def brute_suffix_array(tokens: list[int]) -> list[int]:

@@ -1,0 +1,274 @@
+"""The real page, driven as a person would: with the default model, in headless Chromium."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+import urllib.request
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Page, expect
+
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+PANELS = ("text", "run", "timeline", "facts", "trie", "mask", "pseudo")
+CODE = "import os\nimport sys\n\n\ndef main(argv=None):\n    for name in"
+SECOND_PACE = '[name="lab-pace"][value="second"]'
+ENOUGH = 60_000
+"""Milliseconds for the first run: the target loads."""
+
+FILLED = """name => {
+  const body = document.querySelector(`.lab-stage .sp-panel-${name} .sp-body`);
+  const canvas = body.querySelector('canvas');
+  if (canvas && canvas.width) {
+    const pixels = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height).data;
+    return pixels.some((value) => value !== 0);
+  }
+  return body.innerText.trim() !== '' || body.querySelectorAll('svg text, svg circle, svg rect').length > 2;
+}"""
+
+OpenPage = Callable[..., Page]
+
+
+def expect_panels_filled(page: Page) -> None:
+    for name in PANELS:
+        page.wait_for_function(FILLED, arg=name)
+
+
+def state(page: Page):
+    return page.locator('#lab-controls [data-part="state"]')
+
+
+def press(page: Page, name: str) -> None:
+    page.locator(f'#lab-controls [data-part="{name}"]').click()
+
+
+def steps(page: Page) -> int:
+    found = re.search(r"\d+", state(page).inner_text())
+    return int(found.group()) if found else 0
+
+
+def start(page: Page, prompt: str = CODE, pace: str = "full") -> None:
+    page.locator("#lab-prompt textarea").fill(prompt)
+    page.locator(f'[name="lab-pace"][value="{pace}"]').check()
+    press(page, "run")
+    expect(state(page)).to_have_text(re.compile("Running|Finished|运行中|已完成"), timeout=ENOUGH)
+
+
+def stop(page: Page) -> None:
+    press(page, "stop")
+    expect(state(page)).to_have_text(re.compile("Stopped|已停止"))
+
+
+def test_the_page_opens_with_a_replay_and_without_a_model(open_page: OpenPage, server):
+    page = open_page()
+    expect(state(page)).to_have_text(re.compile(r"Recorded run · [1-9]"))
+    expect_panels_filled(page)
+    assert page.evaluate("document.documentElement.scrollWidth") <= 1280, "the page scrolls sideways"
+    expect(page.locator('#lab-controls [data-part="run"]')).to_be_in_viewport(ratio=1)
+    if sys.platform == "linux":
+        assert "libtorch" not in Path(f"/proc/{server.pid}/maps").read_text(), "torch is loaded before a run"
+
+
+def test_run_pause_step_scrub_and_stop(open_page: OpenPage):
+    page = open_page()
+    start(page, pace="second")
+    expect_panels_filled(page)
+    run = page.evaluate("new URL(location.href).searchParams.get('run')")
+    assert run
+    press(page, "pause")
+    expect(state(page)).to_have_text(re.compile("Paused"))
+    made = steps(page)
+    press(page, "step")
+    expect(state(page)).to_have_text(f"Paused · {made + 1} steps")
+    press(page, "step")
+    expect(state(page)).to_have_text(f"Paused · {made + 2} steps")
+
+    page.locator(".sp-panel-timeline .sp-title").click()
+    page.keyboard.press("Home")
+    expect(page.locator(".sp-count-text")).to_have_text(f"Step 1 of {made + 2}")
+    page.wait_for_url(re.compile("step=0"))
+    page.keyboard.press("ArrowRight")
+    expect(page.locator(".sp-count-text")).to_have_text(f"Step 2 of {made + 2}")
+    page.keyboard.press("End")
+    page.keyboard.press("f")
+
+    page.locator('[name="lab-pace"][value="full"]').check()
+    press(page, "pause")  # resumes
+    expect(state(page)).to_have_text(re.compile("Running|Finished"))
+    page.wait_for_function(f"() => !document.querySelector('.lab-state').textContent.includes('{made + 2} ')")
+    if "Running" in state(page).inner_text():
+        stop(page)
+    expect(page.locator('#lab-controls [data-part="run"]')).to_be_enabled()
+    expect(page.locator('#lab-controls [data-part="stop"]')).to_be_disabled()
+
+
+def test_a_reload_attaches_again_and_a_second_browser_follows(open_page: OpenPage):
+    page = open_page()
+    start(page, pace="second")
+    run = page.evaluate("new URL(location.href).searchParams.get('run')")
+    page.reload()
+    expect(state(page)).to_have_text(re.compile("Running"))
+    assert page.evaluate("new URL(location.href).searchParams.get('run')") == run
+    expect(page.locator("#lab-prompt textarea")).to_have_value(CODE)
+    expect(page.locator(SECOND_PACE)).to_be_checked()
+
+    pupil = open_page(f"?run={run}")
+    expect(state(pupil)).to_have_text(re.compile(r"Running · [1-9]\d* steps · followed"))
+    expect(pupil.locator('#lab-controls [data-part="stop"]')).to_be_disabled()
+    expect_panels_filled(pupil)
+    press(page, "pause")
+    expect(state(pupil)).to_have_text(re.compile("Paused"))
+    expect(state(page)).to_have_text(re.compile("Paused"))
+    assert steps(pupil) == steps(page)
+    stop(page)
+    expect(state(pupil)).to_have_text(re.compile("Stopped"))
+    expect(pupil.locator(".sp-count-text")).to_have_text(re.compile(f"of {steps(page)}$"))
+
+
+def test_a_closed_tab_stops_its_run(open_page: OpenPage):
+    page = open_page()
+    start(page, pace="second")
+    link = page.url
+    made = steps(page)
+    page.close(run_before_unload=False)
+    later = open_page()
+    later.wait_for_timeout(16_000)  # nobody has fetched for Bounds.abandoned_after
+    later.goto(link)
+    expect(state(later)).to_have_text(re.compile("Stopped"))
+    assert steps(later) <= made + 2, "steps were made after the tab was closed"
+
+
+def test_the_language_changes_without_a_reload_and_is_remembered(open_page: OpenPage):
+    page = open_page()
+    page.locator("#lab-prompt textarea").fill("keep me")
+    page.locator('[data-language="zh"]').click()
+    expect(page.locator("#lab-prompt")).to_contain_text("提示词")
+    expect(page.locator("#lab-tab-replay-button")).to_have_text("回放")
+    expect(page.locator(".sp-panel-trie .sp-title")).to_have_text("检索到的字典树")
+    expect(page.locator("#lab-prompt textarea")).to_have_value("keep me")
+    page.get_by_text("生成设置").click()
+    expect(page.locator("#lab-temperature")).to_contain_text("温度")
+    assert page.evaluate("document.documentElement.lang") == "zh-CN"
+    page.reload()
+    expect(page.locator("#lab-prompt")).to_contain_text("提示词")
+    page.locator('[data-language="en"]').click()
+    expect(page.locator("#lab-prompt")).to_contain_text("Prompt")
+
+
+def test_the_browsers_language_and_the_links_are_heard(open_page: OpenPage):
+    expect(open_page(locale="zh-CN").locator("#lab-prompt")).to_contain_text("提示词")
+    expect(open_page("?lang=en", locale="zh-CN").locator("#lab-prompt")).to_contain_text("Prompt")
+
+
+def test_bad_input_gives_a_sentence_and_loses_nothing(open_page: OpenPage):
+    page = open_page()
+    problem = page.locator('#lab-controls [data-part="problem"]')
+    page.get_by_text("Generation settings").click()
+    page.locator("#lab-seed input").fill("7")
+    page.locator("#lab-prompt textarea").fill("")
+    press(page, "run")
+    expect(problem).to_contain_text("The prompt is empty")
+    page.locator('[data-language="zh"]').click()
+    expect(problem).not_to_contain_text("The prompt is empty")
+    expect(problem).to_have_text(re.compile("[\u4e00-\u9fff]"))
+    page.locator('[data-language="en"]').click()
+
+    page.locator("#lab-prompt textarea").fill("x")
+    page.locator("#lab-seed input").fill("-1")
+    press(page, "run")
+    expect(problem).to_contain_text("seed")
+    page.locator("#lab-seed input").fill("")
+    press(page, "run")
+    expect(problem).to_contain_text("seed")
+    page.locator("#lab-seed input").fill("7")
+    target = page.locator("#lab-target input")
+    target.fill("no-such-model")
+    target.press("Enter")
+    press(page, "run")
+    expect(page.locator(".sp-top")).to_contain_text("no-such-model", timeout=ENOUGH)
+    expect(page.locator("#lab-prompt textarea")).to_have_value("x")
+    expect(page.locator("#lab-seed input")).to_have_value("7")
+    expect(page.locator(".toast-body")).to_have_count(0)
+
+
+def test_markup_in_a_prompt_is_text(open_page: OpenPage):
+    page = open_page()
+    prompt = "<script>window.broken = 1</script><img src=x onerror='window.broken = 1'> 你好 🙂"
+    start(page, prompt)
+    expect(state(page)).to_have_text(re.compile("Finished"), timeout=ENOUGH)
+    page.keyboard.press("Home")
+    expect(page.locator(".sp-panel-text")).to_contain_text("<script>window.broken = 1</script>")
+    assert page.evaluate("window.broken") is None
+
+
+def test_keys(open_page: OpenPage):
+    page = open_page()
+    expect(page.locator(".sp-count-text")).to_have_text(re.compile("Step"))
+    page.locator(".sp-panel-timeline .sp-title").click()
+    page.keyboard.press("Home")
+    expect(page.locator(".sp-count-text")).to_have_text(re.compile("Step 1 of"))
+    page.keyboard.press("p")
+    expect(page.locator(".sp-projector")).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(page.locator(".sp-projector")).to_have_count(0)
+    page.locator('[data-part="projector"]').click()
+    expect(page.locator(".sp-projector")).to_be_visible()
+    page.keyboard.press("p")
+    page.locator('[data-part="help"]').click()
+    expect(page.locator("dialog[open]")).to_be_visible()
+    page.keyboard.press("Escape")
+    # typing stays typing; Ctrl+Enter runs
+    page.locator("#lab-prompt textarea").fill("")
+    page.keyboard.type("f p")
+    expect(page.locator("#lab-prompt textarea")).to_have_value("f p")
+    expect(page.locator(".sp-projector")).to_have_count(0)
+    page.keyboard.press("Control+Enter")
+    expect(state(page)).to_have_text(re.compile("Running|Finished"), timeout=ENOUGH)
+
+
+def test_a_saved_run_opens_in_replay(open_page: OpenPage, tmp_path: Path):
+    page = open_page()
+    start(page)
+    expect(state(page)).to_have_text(re.compile("Finished"), timeout=ENOUGH)
+    made = steps(page)
+    with page.expect_download() as download:
+        press(page, "save")
+    saved = tmp_path / "run.json"
+    download.value.save_as(saved)
+    assert json.loads(saved.read_text(encoding="utf-8"))["format"] == "speculation-trace"
+
+    page.locator("#lab-tab-replay-button").click()
+    replay = page.locator("#lab-replay")
+    replay.locator('input[type="file"]').set_input_files(saved)
+    stage = page.locator("#lab-replay-player")
+    expect(stage.locator(".sp-count-text")).to_have_text(re.compile(f"of {made}$"))
+    link = page.url
+    assert "tab=replay" in link
+
+    broken = tmp_path / "broken.json"
+    broken.write_text('{"format": "speculation-trace", "version": 99}', encoding="utf-8")
+    replay.locator('input[type="file"]').set_input_files(broken)
+    expect(replay.locator('[data-part="problem"]')).to_contain_text("version 99")
+    replay.locator(".lab-choice").first.click()
+    expect(replay.locator(".lab-choice").first).to_have_attribute("aria-pressed", "true")
+    expect(replay.locator('[data-part="problem"]')).to_have_text("")
+
+    again = open_page(link.removeprefix(page.evaluate("location.origin") + "/"))
+    expect(again.locator("#lab-replay-player .sp-count-text")).to_have_text(re.compile(f"of {made}$"))
+
+
+def test_a_run_that_is_not_kept_is_said(open_page: OpenPage):
+    page = open_page("?run=long-gone")
+    expect(page.locator('#lab-controls [data-part="problem"]')).to_contain_text("does not keep this run")
+    expect(page.locator('#lab-controls [data-part="run"]')).to_be_enabled()
+
+
+def test_the_page_installs_as_an_app(server):
+    manifest = json.load(urllib.request.urlopen(server.url + "manifest.json"))
+    assert manifest["name"] == "Speculation Lab" and manifest["display"] == "standalone"
+    for icon in manifest["icons"]:
+        assert urllib.request.urlopen(server.url + icon["src"].lstrip("/")).read(8).startswith(b"\x89PNG")

@@ -1,0 +1,115 @@
+"""The command line: what it prints, what it writes, and one clear line on bad input."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+from spec_core.__main__ import main
+from spec_core.trace import Trace
+
+FAST = ["--dtype", "float32", "--max-new-tokens", "8"]
+
+
+def run(capsys, *arguments: str) -> tuple[int, str, str]:
+    try:
+        status = main(list(arguments))
+    except SystemExit as end:  # argparse
+        status = end.code
+    out, err = capsys.readouterr()
+    return status, out, err
+
+
+def test_generate_streams_sums_up_and_writes_the_trace(capsys, tmp_path, smollm2):
+    status, out, err = run(capsys, "generate", "--prompt", "def add(a, b):\n", *FAST, "--set", "budget=7",
+                           "--json", str(tmp_path / "t.json"))
+    assert (status, err) == (0, "")
+    trace = Trace.load(tmp_path / "t.json")
+    assert out.startswith("def add(a, b):\n" + trace.output_text)
+    assert "tokens per target call" in out and "acceptance rate by depth" in out
+    assert trace.run["drafter"]["settings"]["budget"] == 7
+    (tmp_path / "ordinary").touch()
+    assert (tmp_path / "t.json").stat().st_mode == (tmp_path / "ordinary").stat().st_mode
+
+
+def test_plain_decoding_from_a_file_quietly(capsys, tmp_path, smollm2):
+    (tmp_path / "prompt.txt").write_text("Once upon a time")
+    status, out, err = run(capsys, "generate", "--prompt-file", str(tmp_path / "prompt.txt"), "--drafter", "none",
+                           "--quiet", *FAST)
+    assert status == 0 and out.startswith("8 tokens in 8 target calls") and "Once" not in out
+
+
+def test_a_character_spread_over_tokens_is_printed_whole(capsys, smollm2):
+    status, out, _ = run(capsys, "generate", "--prompt", "重复：茶茶茶茶茶茶茶茶茶茶茶茶茶茶茶", *FAST)
+    assert status == 0 and "⟨" not in out and "茶" in out.removeprefix("重复：茶茶茶茶茶茶茶茶茶茶茶茶茶茶茶")
+
+
+@pytest.mark.parametrize("arguments, words", [
+    (["generate", "--prompt", ""], "prompt is empty"),
+    (["generate", "--prompt", "x", "--max-new-tokens", "none"], "must be a number"),
+    (["generate", "--prompt", "x", "--max-new-tokens", "0"], "between 1 and"),
+    (["generate", "--prompt", "x", "--temperature", "-3"], "between 0 and"),
+    (["generate", "--prompt", "x", "--top-p", "7"], "between"),
+    (["generate", "--prompt", "x", "--set", "budget"], "name=value"),
+    (["generate", "--prompt", "x", "--set", "budget=lots"], "must be a number"),
+    (["generate", "--prompt", "x", "--set", "depth=3"], "no setting named depth"),
+    (["generate", "--prompt", "x", "--target", "no-such"], "no model named no-such"),
+    (["generate", "--prompt", "x", "--datastore", "no-such"], "no-such"),
+    (["generate", "--prompt", "x", "--json", "/no/such/folder/t.json"], "no folder"),
+    (["generate", "--prompt-file", "/no/such/file"], "cannot be read"),
+    (["datastore", "search", "no-such", "x"], "no-such"),
+    (["datastore", "build", "/no/such/folder", "--name", "x"], "/no/such/folder"),
+    (["models", "path", "no/such"], "not on this machine"),
+    (["models", "fetch", "no-such"], "no model named"),
+])
+def test_bad_input_gives_one_line_and_status_2(capsys, smollm2, arguments, words):
+    status, out, err = run(capsys, *arguments)
+    assert status == 2 and words in err and err.startswith("error: ") and err.count("\n") == 1
+
+
+@pytest.mark.parametrize("arguments", [["generate"], ["generate", "--prompt", "x", "--drafter", "magic"], ["nonsense"], []])
+def test_bad_usage_is_status_2(capsys, arguments):
+    status, _, err = run(capsys, *arguments)
+    assert status == 2 and "Traceback" not in err
+
+
+@pytest.mark.parametrize("arguments", [[], ["generate"], ["datastore"], ["datastore", "build"], ["datastore", "search"],
+                                       ["datastore", "list"], ["models"], ["models", "list"], ["models", "path"]])
+def test_help_everywhere(capsys, arguments):
+    status, out, _ = run(capsys, *arguments, "--help")
+    assert status == 0 and "usage:" in out
+
+
+def test_a_prompt_file_that_is_no_text(capsys, tmp_path):
+    (tmp_path / "p").write_bytes(b"\xff\xfe\x00")
+    status, _, err = run(capsys, "generate", "--prompt-file", str(tmp_path / "p"))
+    assert status == 2 and "UTF-8" in err
+
+
+def test_models_list_and_path(capsys, smollm2):
+    status, out, _ = run(capsys, "models", "list")
+    assert status == 0 and "smollm2-135m" in out and "ready" in out
+    status, out, _ = run(capsys, "models", "path", "smollm2-135m")
+    assert status == 0 and os.path.isfile(os.path.join(out.strip(), "model.safetensors"))
+
+
+def test_control_characters_do_not_steer_the_terminal(capsys, smollm2):
+    _, out, _ = run(capsys, "generate", "--prompt", "\x1b[2J\x07 hello", *FAST)
+    assert "\x1b" not in out and "\x07" not in out
+
+
+def test_a_reader_that_goes_away_is_no_traceback():
+    process = subprocess.run(f"{sys.executable} -m spec_core generate --help | head -1", shell=True,
+                             capture_output=True, text=True)
+    assert "Traceback" not in process.stderr and "usage" in process.stdout
+
+
+def test_the_trace_json_is_valid_for_any_reader(capsys, tmp_path, smollm2):
+    run(capsys, "generate", "--prompt", "<script>", *FAST, "--json", str(tmp_path / "t.json"))
+    data = json.loads((tmp_path / "t.json").read_text(encoding="utf-8"))
+    assert data["format"] == "speculation-trace" and data["version"] == 1 and data["stop"] == "length"
+    assert data["totals"]["tokens"] == 8 == len(data["output_ids"])

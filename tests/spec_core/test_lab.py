@@ -1,0 +1,126 @@
+"""The door to the core: requests, checked before anything is loaded, and runs on the real default model."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from dataclasses import replace
+
+import pytest
+import torch
+
+from spec_core import lab
+from spec_core.lab import Cancelled, Request, prepare
+from spec_core.messages import UserError
+from spec_core.trace import Trace
+from spec_core.tree import DraftTree
+
+GOOD = Request(prompt="def add(a, b):\n", dtype="float32", max_new_tokens=24)
+
+
+@pytest.mark.parametrize("change, key", [
+    ({"prompt": ""}, "request.prompt_empty"),
+    ({"drafter": "oracle"}, "request.unknown"),
+    ({"dtype": "int4"}, "request.unknown"),
+    ({"max_new_tokens": 0}, "request.range"),
+    ({"max_new_tokens": 10**9}, "request.range"),
+    ({"max_new_tokens": "many"}, "request.not_a_number"),
+    ({"max_new_tokens": 2.5}, "request.not_whole"),
+    ({"max_new_tokens": None}, "request.not_a_number"),
+    ({"temperature": -1}, "request.range"),
+    ({"temperature": float("nan")}, "request.range"),
+    ({"temperature": float("inf")}, "request.range"),
+    ({"top_k": -5}, "request.range"),
+    ({"top_p": 0}, "request.range"),
+    ({"top_p": 1.5}, "request.range"),
+    ({"repetition_penalty": 0}, "request.range"),
+    ({"seed": -1}, "request.range"),
+    ({"drafter_settings": {"budget": 0}}, "request.range"),
+    ({"drafter_settings": {"budget": 100000}}, "request.range"),
+    ({"drafter_settings": {"min_suffix": 9, "max_suffix": 3}}, "request.range"),
+    ({"drafter_settings": {"colour": 1}}, "request.unknown_setting"),
+    ({"drafter": "none", "drafter_settings": {"budget": 3}}, "request.unknown_setting"),
+])
+def test_bad_requests_are_refused_with_one_sentence(change, key):
+    with pytest.raises(UserError) as caught:
+        lab.check(replace(GOOD, **change))
+    assert caught.value.key == key
+    assert "\n" not in str(caught.value) and caught.value.say("zh") != str(caught.value)
+
+
+def test_importing_the_lab_does_not_load_torch():
+    subprocess.run([sys.executable, "-c", "import sys, spec_core.lab; spec_core.lab.choices(); "
+                                          "assert 'torch' not in sys.modules"], check=True)
+
+
+def test_unknown_targets_and_datastores(smollm2):
+    with pytest.raises(UserError) as caught:
+        prepare(replace(GOOD, target="no-such-model"))
+    assert caught.value.key == "model.unknown"
+    with pytest.raises(UserError) as caught:
+        prepare(replace(GOOD, datastore="no-such-store"))
+    assert caught.value.key == "datastore.unknown"
+
+
+def test_a_prompt_longer_than_the_context(smollm2):
+    with pytest.raises(UserError) as caught:
+        prepare(replace(GOOD, prompt="word " * 9000))
+    assert caught.value.key == "request.prompt_too_long"
+
+
+def test_cancelling_while_preparing():
+    with pytest.raises(Cancelled):
+        prepare(GOOD, cancelled=lambda: True)
+
+
+@pytest.mark.parametrize("prompt", ["<script>alert(1)</script>", "请介绍一下中国茶文化。", "🦜🧪", "a", " ", "\n\n"])
+def test_any_text_is_a_prompt(smollm2, prompt):
+    generation = prepare(replace(GOOD, prompt=prompt, max_new_tokens=6))
+    assert list(generation.steps())
+    assert Trace.from_text(json.dumps(generation.trace.to_json())) == generation.trace
+
+
+def test_a_run_and_its_trace_tell_the_same(smollm2):
+    generation = prepare(GOOD)
+    steps = list(generation.steps())
+    trace = generation.trace
+    ids = [token for step in steps for token in step.committed.ids]
+    assert trace.steps == steps and trace.output_ids == ids and len(ids) == 24 and trace.stop == "length"
+    assert trace.output_text == smollm2.tokenizer.decode(ids, skip_special_tokens=True)
+    assert trace.run["prompt_pieces"] == smollm2.pieces.of(trace.run["prompt_ids"])
+    assert trace.run["datastore"]["name"] == "python-stdlib" and trace.run["datastore"]["tokens"] > 1_000_000
+    for step in steps:
+        assert DraftTree(step.tree.tokens, step.tree.parents).mask_sha256 == step.mask_sha256
+
+
+def test_stopping_between_steps_keeps_what_was_made(smollm2):
+    generation = prepare(GOOD)
+    steps = generation.steps()
+    first = next(steps)
+    steps.close()
+    trace = generation.trace
+    assert trace.stop == "stopped" and trace.steps == [first] and trace.output_text
+
+
+def greedy_by_transformers(target, ids, new, penalty):
+    target.model.set_attn_implementation("sdpa")
+    inputs = torch.tensor([ids])
+    with torch.inference_mode():
+        output = target.model.generate(inputs, attention_mask=torch.ones_like(inputs), do_sample=False,
+                                       max_new_tokens=new, repetition_penalty=penalty)
+    target.model.set_attn_implementation("grouped_sdpa")
+    return output[0, len(ids):].tolist()
+
+
+@pytest.mark.parametrize("which, place, chat, budget, penalty", [
+    ("humaneval", 0, False, 40, 1.0), ("humaneval", 1, False, 1, 1.0), ("humaneval", 2, False, 256, 1.2),
+    ("specbench", 3, True, 40, 1.0), ("specbench", 4, True, 7, 1.3),
+])
+def test_greedy_rest_equals_generate_on_real_prompts(smollm2, request, which, place, chat, budget, penalty):
+    prompts = request.getfixturevalue(which)
+    generation = prepare(Request(prompt=prompts[place * len(prompts) // 5], chat=chat, dtype="float32",
+                                 max_new_tokens=32, repetition_penalty=penalty, drafter_settings={"budget": budget}))
+    list(generation.steps())
+    trace = generation.trace
+    assert trace.output_ids == greedy_by_transformers(smollm2, trace.run["prompt_ids"], 32, penalty)

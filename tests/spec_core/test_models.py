@@ -1,0 +1,210 @@
+"""Fetching and converting: every way to fail leaves nothing half-made and says what to do."""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+import zipfile
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from spec_core import models
+from spec_core.messages import UserError
+from spec_core.models import KNOWN, Cancelled
+
+NAME = "tiny-packaged"
+MEMBER = "package/model.gguf"
+CONTENT = b"GGUF pretend"
+
+
+@pytest.fixture
+def cache(tmp_path, monkeypatch) -> Path:
+    """An empty cache, a packaged model whose wheel is ours, and a conversion without a model library."""
+    monkeypatch.setenv("SPECLAB_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setitem(KNOWN, NAME, replace(
+        KNOWN[models.DEFAULT], member=MEMBER, sha256=hashlib.sha256(CONTENT).hexdigest(), needed_bytes=1))
+
+    def download(name, model, staging, progress, cancelled):
+        wheel = staging / "wheel.whl"
+        with zipfile.ZipFile(wheel, "w") as archive:
+            archive.writestr(MEMBER, CONTENT)
+        return wheel
+
+    def convert(gguf, progress, cancelled):
+        folder = gguf.parent / "converted"
+        folder.mkdir()
+        (folder / "config.json").write_text(json.dumps({"from": gguf.read_bytes().decode()}))
+        return folder
+
+    monkeypatch.setattr(models, "_download", download)
+    monkeypatch.setattr(models, "_convert", convert)
+    return tmp_path / "cache"
+
+
+def left_behind(cache: Path) -> list[str]:
+    return [path.name for path in (cache / "models").iterdir()] if (cache / "models").is_dir() else []
+
+
+def test_a_packaged_model_is_converted_once(cache):
+    stages = []
+    folder = models.path_of(NAME, lambda stage, fraction: stages.append(stage))
+    assert json.loads((folder / "config.json").read_text()) == {"from": CONTENT.decode()}
+    assert left_behind(cache) == [NAME] and "stage.check" in stages and models.is_local(NAME)
+    assert models.path_of(NAME, lambda *_: pytest.fail("fetched again")) == folder
+
+
+def test_a_wrong_hash_is_thrown_away(cache, monkeypatch):
+    monkeypatch.setitem(KNOWN, NAME, replace(KNOWN[NAME], sha256="0" * 64))
+    with pytest.raises(UserError) as caught:
+        models.path_of(NAME)
+    assert caught.value.key == "model.wrong_hash" and left_behind(cache) == []
+
+
+def test_a_wheel_without_the_model_is_thrown_away(cache, monkeypatch):
+    monkeypatch.setitem(KNOWN, NAME, replace(KNOWN[NAME], member="elsewhere.gguf"))
+    with pytest.raises(UserError) as caught:
+        models.path_of(NAME)
+    assert caught.value.key == "model.wrong_hash" and left_behind(cache) == []
+
+
+def test_a_broken_wheel_is_thrown_away(cache, monkeypatch):
+    def broken(name, model, staging, progress, cancelled):
+        (staging / "wheel.whl").write_bytes(b"no zip")
+        return staging / "wheel.whl"
+
+    monkeypatch.setattr(models, "_download", broken)
+    with pytest.raises(UserError) as caught:
+        models.path_of(NAME)
+    assert caught.value.key == "model.wrong_hash" and left_behind(cache) == []
+
+
+@pytest.mark.parametrize("number, key", [(errno.ENOSPC, "model.disk_full"), (errno.EACCES, "model.disk_error")])
+def test_a_disk_that_refuses(cache, monkeypatch, number, key):
+    def refuse(*_):
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(models, "_convert", refuse)
+    with pytest.raises(UserError) as caught:
+        models.path_of(NAME)
+    assert caught.value.key == key and left_behind(cache) == []
+
+
+def test_too_little_room_is_said_before_fetching(cache, monkeypatch):
+    monkeypatch.setitem(KNOWN, NAME, replace(KNOWN[NAME], needed_bytes=10**18))
+    monkeypatch.setattr(models, "_download", lambda *_: pytest.fail("fetched without room"))
+    with pytest.raises(UserError) as caught:
+        models.path_of(NAME)
+    assert caught.value.key == "model.disk_full" and left_behind(cache) == []
+
+
+def test_cancelling_leaves_nothing(cache, monkeypatch):
+    def cancel(*_):
+        raise Cancelled
+
+    monkeypatch.setattr(models, "_convert", cancel)
+    with pytest.raises(Cancelled):
+        models.path_of(NAME)
+    assert left_behind(cache) == []
+
+
+def test_another_process_that_was_first_wins(cache, monkeypatch):
+    honest = models._convert
+
+    def slow(gguf, progress, cancelled):
+        (cache / "models" / NAME).mkdir()
+        (cache / "models" / NAME / "config.json").write_text("{}")
+        return honest(gguf, progress, cancelled)
+
+    monkeypatch.setattr(models, "_convert", slow)
+    assert (models.path_of(NAME) / "config.json").read_text() == "{}"
+    assert left_behind(cache) == [NAME]
+
+
+def test_a_killed_conversion_leaves_nothing_that_is_taken_for_a_model(cache):
+    """A process killed in the middle; the next fetch cleans up after it and succeeds."""
+    code = f"""
+import hashlib, sys, time, zipfile
+from dataclasses import replace
+from spec_core import models
+models.KNOWN[{NAME!r}] = replace(models.KNOWN[models.DEFAULT], member={MEMBER!r},
+                                 sha256={hashlib.sha256(CONTENT).hexdigest()!r}, needed_bytes=1)
+def download(name, model, staging, progress, cancelled):
+    with zipfile.ZipFile(staging / "wheel.whl", "w") as archive:
+        archive.writestr({MEMBER!r}, {CONTENT!r})
+    return staging / "wheel.whl"
+def convert(gguf, progress, cancelled):
+    (gguf.parent / "converted").mkdir()
+    print("converting", flush=True)
+    time.sleep(60)
+models._download, models._convert = download, convert
+models.path_of({NAME!r})
+"""
+    process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
+    assert process.stdout.readline().strip() == "converting"
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    process.stdout.close()
+    assert not models.is_local(NAME) and len(left_behind(cache)) == 1
+    models.path_of(NAME)
+    assert left_behind(cache) == [NAME]
+
+
+def test_a_failed_download_says_so(tmp_path, monkeypatch):
+    monkeypatch.setenv("SPECLAB_CACHE", str(tmp_path))
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    monkeypatch.setitem(KNOWN, NAME, replace(KNOWN[models.DEFAULT], package="no-such-package-of-the-lab"))
+    with pytest.raises(UserError) as caught:
+        models.path_of(NAME)
+    assert caught.value.key == "model.download_failed" and "no-such-package-of-the-lab" in str(caught.value)
+    assert left_behind(tmp_path) == []
+
+
+def test_a_download_can_be_cancelled(tmp_path, monkeypatch):
+    monkeypatch.setenv("SPECLAB_CACHE", str(tmp_path))
+    began = time.monotonic()
+    with pytest.raises(Cancelled):
+        models.path_of(models.DEFAULT, cancelled=lambda: True)
+    assert time.monotonic() - began < 30 and left_behind(tmp_path) == []
+
+
+@pytest.mark.parametrize("name", ["no-such-model", "", "../etc", "a/b/c", "/nowhere/at/all"])
+def test_unknown_names(name):
+    with pytest.raises(UserError) as caught:
+        models.path_of(name)
+    assert caught.value.key == "model.unknown" and "smollm2-135m" in str(caught.value)
+
+
+def test_a_folder_without_safetensors_is_refused(tmp_path):
+    (tmp_path / "config.json").write_text("{}")
+    (tmp_path / "pytorch_model.bin").write_bytes(b"pickle")
+    with pytest.raises(UserError) as caught:
+        models.load_target(str(tmp_path))
+    assert caught.value.key == "model.no_safetensors"
+
+
+def test_a_damaged_folder_is_refused(tmp_path):
+    (tmp_path / "config.json").write_text('{"model_type": "llama"}')
+    (tmp_path / "model.safetensors").write_bytes(b"damaged")
+    with pytest.raises(UserError) as caught:
+        models.load_target(str(tmp_path))
+    assert caught.value.key == "model.unreadable"
+
+
+def test_a_local_folder_is_a_target(tmp_path, smollm2):
+    from spec_core.tree import DraftTree
+    from tests.tiny import tiny_llama
+
+    tiny = tiny_llama(vocab=smollm2.vocab_size)
+    tiny.model.save_pretrained(tmp_path)
+    smollm2.tokenizer.save_pretrained(tmp_path)
+    target = models.load_target(str(tmp_path), "float32")
+    target.reset([1, 2])
+    assert target.verify(2, DraftTree()).logits.shape == (1, smollm2.vocab_size)

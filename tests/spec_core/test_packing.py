@@ -1,0 +1,49 @@
+"""Packed layers compute what plain ones do, and leave what they cannot pack."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from spec_core.packing import PackedLinear, pack
+from spec_core.tree import DraftTree
+from tests.tiny import tiny_llama
+
+
+@pytest.mark.parametrize("dtype, tolerance", [(torch.float32, 1e-5), (torch.bfloat16, 2e-2)])
+@pytest.mark.parametrize("bias", [False, True])
+@pytest.mark.parametrize("rows", [1, 2, 33, 70])
+def test_a_packed_layer_computes_what_the_plain_one_does(dtype, tolerance, bias, rows):
+    torch.manual_seed(0)
+    layer = torch.nn.Linear(40, 24, bias=bias, dtype=dtype)
+    x = torch.randn(1, rows, 40, dtype=dtype)
+    with torch.inference_mode():
+        assert torch.allclose(PackedLinear(layer)(x), layer(x), atol=tolerance)
+
+
+def test_a_packed_model_gives_the_same_logits():
+    plain, packed = tiny_llama(), tiny_llama()
+    pack(packed.model)
+    assert any(isinstance(m, PackedLinear) for m in packed.model.modules())
+    for target in (plain, packed):
+        target.reset([1, 2, 3])
+    tree = DraftTree.from_paths([[1, 2], [3]])
+    assert torch.allclose(plain.verify(3, tree).logits, packed.verify(3, tree).logits, atol=1e-4)
+
+
+def test_a_large_model_is_left_as_it_is(monkeypatch):
+    monkeypatch.setattr("spec_core.packing.MAX_BYTES", 10)
+    target = tiny_llama()
+    pack(target.model)
+    assert not any(isinstance(m, PackedLinear) for m in target.model.modules())
+
+
+def test_a_build_without_the_kernels_works_too(monkeypatch):
+    def missing(*_):
+        raise AttributeError("no such operator")
+
+    monkeypatch.setattr("spec_core.packing.PackedLinear.__init__", missing)
+    target = tiny_llama()
+    pack(target.model)
+    target.reset([1, 2])
+    assert target.verify(2, DraftTree()).logits.shape == (1, 13)
