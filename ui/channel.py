@@ -14,7 +14,8 @@ from typing import Any
 import gradio as gr
 from starlette.responses import Response
 
-from spec_core.trace import MAX_FILE_BYTES, Trace, TraceError
+from spec_core.messages import UserError
+from spec_core.trace import MAX_FILE_BYTES, TraceError
 
 from .run import Run, sentence
 from .runs import Runs
@@ -77,8 +78,8 @@ def server_functions(runs: Runs) -> list[Callable[..., Any]]:
             if len(text) > MAX_FILE_BYTES:
                 raise TraceError("trace.too_large", name=_text(data, "name"), size=len(text) // 2**20,
                                  most=MAX_FILE_BYTES // 2**20)
-            return {"run": runs.add(Trace.from_text(text)).id}
-        except TraceError as error:
+            return {"run": runs.add_foreign(text).id}
+        except UserError as error:
             return {"problem": sentence(error)}
 
     return [changes, control, leave, trace, open_trace]

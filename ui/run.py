@@ -57,8 +57,12 @@ class Run:
         self.held = False
         """Every follower has said good-bye: no step is made until one comes back."""
         self.version = 1
+        self.weight = 0
+        """Bytes that it takes beside its views."""
         self._step_view, self._run_view = step_view, run_view
         self._views: list[bytes] = []
+        self._made = 0
+        """When the latest step was committed, in milliseconds since 1970, as a browser counts."""
         self._lock = threading.RLock()
         self._waiters: set[tuple[asyncio.AbstractEventLoop, asyncio.Event]] = set()
         self._followers: dict[str, float] = {}
@@ -93,11 +97,13 @@ class Run:
             except RuntimeError:  # that loop is closed: the server is going down
                 pass
 
-    def make_views(self, upto: int) -> None:
-        """Encode the views of the first ``upto`` steps, each once."""
+    def make_views(self, upto: int | None = None) -> None:
+        """Encode the views of the first ``upto`` steps, or of all, each once."""
         with self._lock:
-            while len(self._views) < min(upto, self.total):
-                view = self._step_view(self.trace.steps[len(self._views)])
+            self._made = int(time.time() * 1000)
+            steps = self.trace.steps
+            while len(self._views) < len(steps) and (upto is None or len(self._views) < upto):
+                view = self._step_view(steps[len(self._views)])
                 self._views.append(_encode(view))
 
     # --- who is there -----------------------------------------------------------
@@ -129,13 +135,13 @@ class Run:
 
     @property
     def total(self) -> int:
-        """Steps made."""
-        return len(self.trace.steps) if self.trace else 0
+        """Steps that can be fetched: of a live run those whose view is made, of a recorded one all."""
+        return len(self._views) if self.request is not None else len(self.trace.steps)
 
     @property
     def size(self) -> int:
-        """Bytes of encoded views."""
-        return sum(map(len, self._views))
+        """Bytes it takes, about."""
+        return self.weight + sum(map(len, self._views))
 
     def status(self) -> dict[str, Any]:
         """The run's state, JSON-ready: the same size at every step."""
@@ -158,7 +164,8 @@ class Run:
         with self._lock:
             version, status, total = self.version, self.status(), self.total
             after = min(max(after, 0), total)
-            self.make_views(min(after + BATCH_STEPS, total))
+            if self.request is None:
+                self.make_views(after + BATCH_STEPS)
             steps: list[bytes] = []
             size = 0
             for view in self._views[after:after + BATCH_STEPS]:
@@ -167,8 +174,8 @@ class Run:
                 steps.append(view)
                 size += len(view)
             head = None if opened or self.trace is None else self._run_view(self.trace.run)
-        return b'{"version":%d,"total":%d,"first":%d,"status":%s,"run":%s,"steps":[%s]}' % (
-            version, total, after, _encode(status), _encode(head), b",".join(steps))
+        return b'{"version":%d,"total":%d,"first":%d,"made":%d,"status":%s,"run":%s,"steps":[%s]}' % (
+            version, total, after, self._made, _encode(status), _encode(head), b",".join(steps))
 
     def news(self, version: int, after: int) -> bool:
         """There is something that a follower at this version and step has not seen."""

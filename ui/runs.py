@@ -24,6 +24,9 @@ from .run import PACES, Run, StepView
 
 log = logging.getLogger(__name__)
 
+OBJECTS_PER_BYTE = 8
+"""Bytes of Python objects that a byte of JSON becomes, about."""
+
 
 @dataclass(frozen=True)
 class Bounds:
@@ -100,9 +103,25 @@ class Runs:
 
     def add(self, trace: Trace, run_id: str | None = None) -> Run:
         """Keep a recorded run, to be followed like any other."""
-        run = Run(run_id or _new_id(), None, **self._views)
-        run.trace = trace
-        run.state = {"error": "error", "stopped": "stopped"}.get(trace.stop, "finished")
+        run = self._recorded(trace, run_id or _new_id())
+        with self._wake:
+            self._keep(run)
+        return run
+
+    def add_foreign(self, text: str) -> Run:
+        """Keep the run of a trace file that somebody brought.
+
+        Raises:
+            UserError: it is no trace, or one that cannot be shown.
+        """
+        run = self._recorded(Trace.from_text(text), _new_id())
+        try:
+            run.make_views()
+            run.batch(0, opened=False)
+        except Exception as error:  # a drafter's details may be anything: what cannot be drawn is refused here
+            log.info("a trace cannot be shown", exc_info=error)
+            raise UserError("replay.not_drawable", reason=type(error).__name__) from error
+        run.weight = OBJECTS_PER_BYTE * len(text)
         with self._wake:
             self._keep(run)
         return run
@@ -112,6 +131,12 @@ class Runs:
         run = self._runs.get(run_id)
         if run is None and (trace := self._library(run_id)) is not None:
             run = self.add(trace, run_id)
+        return run
+
+    def _recorded(self, trace: Trace, run_id: str) -> Run:
+        run = Run(run_id, None, **self._views)
+        run.trace = trace
+        run.state = {"error": "error", "stopped": "stopped"}.get(trace.stop, "finished")
         return run
 
     # --- controls ---------------------------------------------------------------
@@ -192,7 +217,7 @@ class Runs:
                 if next(steps, None) is None:
                     run.set(state="finished")
                     return
-                run.make_views(run.total)
+                run.make_views()
                 run.wake()
         finally:
             steps.close()

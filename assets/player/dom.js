@@ -53,14 +53,23 @@
   SP.sharpCanvas = (canvas, width, height) => {
     const ratio = globalThis.devicePixelRatio || 1;
     const [w, h] = [Math.max(1, Math.round(width * ratio)), Math.max(1, Math.round(height * ratio))];
-    if (canvas.width !== w) canvas.width = w;
-    if (canvas.height !== h) canvas.height = h;
-    canvas.style.width = `${width}px`;
-    canvas.style.height = `${height}px`;
+    if (canvas.width !== w || canvas.height !== h) {
+      canvas.width = w;
+      canvas.height = h;
+      fonts.delete(canvas);
+    }
     const context = canvas.getContext("2d");
     context.setTransform(ratio, 0, 0, ratio, 0, 0);
     context.clearRect(0, 0, width, height);
     return context;
+  };
+
+  // Setting a canvas's font lays out the page, even if it is the same font.
+  const fonts = new WeakMap();
+  SP.setFont = (context, font) => {
+    if (fonts.get(context.canvas) === font) return;
+    context.font = font;
+    fonts.set(context.canvas, font);
   };
 
   SP.clamp = (value, low, high) => Math.max(low, Math.min(high, value));

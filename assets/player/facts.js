@@ -60,7 +60,10 @@
     renderDecisions(view) {
       const chips = (view?.arithmetic ?? []).map((entry) => this.decision(view, entry));
       this.decisions.replaceChildren(...chips);
-      this.decisions.scrollLeft = 0;
+    }
+
+    settle(state, changed) {
+      if (changed.has("step")) this.decisions.scrollLeft = 0;
     }
 
     // "drew ', with p 0.62 → #1 ✓": what was drawn at a node, and whether a child had it.

@@ -28,7 +28,7 @@
       this.tools.append(this.switch);
       player.hints.define(this.note, "player.mask.checked.about");
       this.column = null; // the column pointed at
-      this.watchSize(() => this.redraw());
+      this.watchSize(this.frame, () => this.redraw());
       this.frame.addEventListener("pointermove", (event) => this.point(event));
       this.frame.addEventListener("pointerleave", () => {
         this.column = null;
@@ -57,7 +57,7 @@
     measure(view) {
       const n = view.selected + 1;
       const label = this.player.state.projector ? 24 : 15;
-      const [width, height] = [this.frame.clientWidth, this.frame.clientHeight];
+      const { width, height } = this;
       const band = Math.round(SP.clamp(width / 9, 28, 44));
       const size = Math.min((width - band - 6) / n, (height - label - 2) / n, 24);
       // Edges lie on whole pixels, so that cells are sharp although their size is no whole number.
@@ -68,10 +68,10 @@
     redraw() {
       const { state, palette } = this.player;
       const view = SP.view(state);
-      const context = SP.sharpCanvas(this.base, this.frame.clientWidth, this.frame.clientHeight);
-      this.grid = view && palette && this.frame.clientWidth ? this.measure(view) : null;
-      this.badge(view);
+      const context = SP.sharpCanvas(this.base, this.width, this.height);
+      this.grid = view && palette && this.width ? this.measure(view) : null;
       if (this.grid) this.drawBase(context, view, state);
+      this.badge(view);
       this.drawOver();
     }
 
@@ -99,11 +99,11 @@
         }
       }
       context.fillStyle = palette.muted;
-      context.font = `${label - 5}px ${palette.font}`;
+      SP.setFont(context, `${label - 5}px ${palette.font}`);
       context.textBaseline = "alphabetic";
       context.fillText(this.say("player.mask.context"), 0, label - 5);
       const start = Math.max(left, context.measureText(this.say("player.mask.context")).width + 8);
-      context.fillText(this.say("player.mask.columns", { count: view.selected }), start, label - 5, Math.max(10, this.frame.clientWidth - start));
+      context.fillText(this.say("player.mask.columns", { count: view.selected }), start, label - 5, Math.max(10, this.width - start));
       this.frame.setAttribute("aria-label", this.say("player.mask.about"));
     }
 
@@ -133,9 +133,11 @@
     drawOver() {
       const { state, palette } = this.player;
       const view = SP.view(state);
-      const context = SP.sharpCanvas(this.over, this.frame.clientWidth, this.frame.clientHeight);
       const lit = view ? SP.lit(state) : null;
       const shown = this.grid && lit !== null && lit < view.selected;
+      if (!shown && !this.marked) return this.renderCaption(state, view, null);
+      this.marked = shown;
+      const context = SP.sharpCanvas(this.over, this.width, this.height);
       if (shown) {
         const { n, size, edge, top, left } = this.grid;
         const row = lit + 1;

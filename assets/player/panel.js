@@ -34,13 +34,23 @@
       this.node.setAttribute("aria-label", title);
     }
 
-    // Calls `resized` when the body changes size; at most once a frame.
-    watchSize(resized) {
-      const observer = new ResizeObserver(() => requestAnimationFrame(resized));
-      observer.observe(this.body);
+    // Keeps the size of `element` in this.width and this.height: asking the element itself in the
+    // middle of a step would force a layout. Calls `resized` after a change.
+    watchSize(element, resized) {
+      this.width = this.height = 0;
+      const observer = new ResizeObserver(([{ contentRect }]) => {
+        this.width = contentRect.width;
+        this.height = contentRect.height;
+        requestAnimationFrame(resized);
+      });
+      observer.observe(element);
       this.player.onDestroy(() => observer.disconnect());
     }
 
+    // What must change in the page for these changes of state; writes only.
     render() {}
+
+    // What needs to measure the page, after all panels have written.
+    settle() {}
   };
 })((globalThis.SpecPlayer ??= {}));

@@ -37,7 +37,9 @@
         facts: SP.FactsPanel, trie: SP.TriePanel, mask: SP.MaskPanel, pseudo: SP.PseudoPanel })
         .map(([name, Kind]) => [name, new Kind(this)]));
       this.panels.timeline.tools.append(this.transport.node);
-      this.parts = [this.head, this.transport, this.help, ...Object.values(this.panels)];
+      // Canvases first: writing text on one lays out the page, which is free as long as nothing changed.
+      const { timeline, mask, ...others } = this.panels;
+      this.parts = [timeline, mask, this.head, this.transport, this.help, ...Object.values(others)];
       this.live = SP.el("div", "sp-live", { "aria-live": "polite", role: "log" });
       this.probe = SP.el("span", "sp-probe", { "aria-hidden": "true" });
       this.grid = SP.el("div", "sp-grid", {}, this.head.node, ...Object.values(this.panels).map((panel) => panel.node));
@@ -47,6 +49,7 @@
 
     draw(state, changed) {
       for (const part of this.parts) part.render(state, changed);
+      for (const panel of Object.values(this.panels)) panel.settle(state, changed);
       if (["hover", "pin", "step", "language"].some((key) => changed.has(key))) this.drawCard(state);
       if (changed.has("step")) this.announceStep(state);
       if (["step", "following", "language", "count"].some((key) => changed.has(key))) {

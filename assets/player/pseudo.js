@@ -8,7 +8,8 @@
       this.list = SP.el("div", "sp-chips", { role: "listbox", tabindex: "0" });
       this.body.append(this.list);
       this.pool = [];
-      this.marked = null;
+      this.shown = []; // chips of the lit node and of those it sees
+      this.chosen = null;
       this.list.addEventListener("pointerover", (event) => this.actions.hover(this.nodeOf(event), event.target.closest("[data-node]")));
       this.list.addEventListener("pointerleave", () => this.actions.hover(null));
       this.list.addEventListener("click", (event) => this.actions.pin(this.nodeOf(event)));
@@ -32,30 +33,32 @@
     }
 
     makeChip(index) {
-      const position = SP.el("span", "sp-chip-position");
       const piece = SP.el("span", "sp-chip-piece");
-      const number = SP.el("span", "sp-chip-index");
-      const parent = SP.el("span", "sp-chip-parent");
-      const node = SP.el("span", "sp-chip", { role: "option", "data-node": index - 1 },
-        piece, SP.el("span", "sp-chip-numbers", {}, number, position, parent));
+      const numbers = SP.el("span", "sp-chip-numbers");
+      const node = SP.el("span", "sp-chip", { role: "option", "data-node": index - 1 }, piece, numbers);
       node.id = `${this.player.id}-chip-${index}`;
-      return { node, piece, number, position, parent };
+      return { node, piece, numbers, className: "" };
     }
 
     draw(state, view) {
       SP.resizePool(this.pool, view ? view.selected + 1 : 0, this.list, (i) => this.makeChip(i));
       if (!view) return;
+      const root = this.say("player.root");
       for (let i = -1; i < view.selected; i += 1) {
         const chip = this.pool[i + 1];
-        const depth = i < 0 ? 0 : view.columns[i];
-        const first = depth > (i < 1 ? -1 + (i === 0 ? 1 : 0) : view.columns[i - 1]);
-        chip.node.className = `sp-chip sp-v-${SP.verdict(view, i)}${first ? " sp-level" : ""}`;
-        SP.setText(chip.piece, SP.short(i < 0 ? this.player.rootPiece(state) : view.pieces[i], 12));
-        SP.setText(chip.number, i < 0 ? this.say("player.root") : `#${i + 1}`);
-        SP.setText(chip.position, `@${view.context_length - 1 + depth}`);
-        SP.setText(chip.parent, i < 0 ? "" : view.parents[i] < 0 ? `↑${this.say("player.root")}` : `↑${view.parents[i] + 1}`);
-        chip.node.setAttribute("aria-label", SP.nodeLabel(this.words, view, i));
+        const level = i === 0 || (i > 0 && view.columns[i] > view.columns[i - 1]);
+        const className = `sp-chip sp-v-${SP.verdict(view, i)}${level ? " sp-level" : ""}`;
+        if (chip.className !== className) chip.node.className = chip.className = className;
+        SP.setText(chip.piece, SP.short(i < 0 ? this.player.rootPiece(state) : view.pieces[i], 11));
+        SP.setText(chip.numbers, this.numbers(view, i, root));
       }
+    }
+
+    // Index, position id, parent.
+    numbers(view, i, root) {
+      if (i < 0) return `${root} @${view.context_length - 1}`;
+      const parent = view.parents[i] < 0 ? root : view.parents[i] + 1;
+      return `#${i + 1} @${view.context_length - 1 + view.columns[i]} ↑${parent}`;
     }
 
     // Lit from another panel, the chip comes into sight; the page itself does not move.
@@ -66,13 +69,18 @@
 
     light(state, view) {
       const lit = view ? SP.lit(state) : null;
-      const seen = new Set(view ? SP.sight(view, lit) : []);
-      this.pool.forEach((chip, i) => {
-        chip.node.classList.toggle("sp-lit", lit === i - 1);
-        chip.node.classList.toggle("sp-seen", seen.has(i - 1));
-        chip.node.setAttribute("aria-selected", String(lit === i - 1));
-      });
+      for (const chip of this.shown) chip.node.classList.remove("sp-lit", "sp-seen");
+      const seen = view ? SP.sight(view, lit).filter((i) => i < view.selected) : [];
+      this.shown = seen.map((i) => this.pool[i + 1]);
+      for (const { node } of this.shown) node.classList.add("sp-seen");
       const chip = lit === null || !view || lit >= view.selected ? null : this.pool[lit + 1];
+      if (chip !== this.chosen) this.chosen?.node.setAttribute("aria-selected", "false");
+      this.chosen = chip;
+      if (chip) {
+        chip.node.classList.add("sp-lit");
+        chip.node.setAttribute("aria-selected", "true");
+        chip.node.setAttribute("aria-label", SP.nodeLabel(this.words, view, lit));
+      }
       if (chip && (state.anchor === null || !this.list.contains(state.anchor))) this.reveal(chip.node);
       if (chip) this.list.setAttribute("aria-activedescendant", chip.node.id);
       else this.list.removeAttribute("aria-activedescendant");

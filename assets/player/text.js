@@ -21,7 +21,7 @@
       this.tools.append(this.copy);
       this.clear();
       this.listen();
-      this.watchSize(() => this.reveal(player.state, true));
+      this.watchSize(this.scroller, () => this.reveal(player.state, true));
     }
 
     clear() {
@@ -114,8 +114,13 @@
       const moved = ["run", "step", "count", "language"].some((key) => changed.has(key));
       if (changed.has("step") || changed.has("run") || changed.has("language")) this.look(state);
       if (["step", "hover", "pin"].some((key) => changed.has(key))) this.light(state);
-      if (moved || follow || changed.has("projector")) this.reveal(state, !changed.has("count") || changed.has("step"));
       if (changed.has("status") || moved) this.renderEmpty(state);
+    }
+
+    settle(state, changed) {
+      if (["run", "step", "count", "following", "projector"].some((key) => changed.has(key))) {
+        this.reveal(state, !changed.has("count") || changed.has("step"));
+      }
     }
 
     open(run) {
@@ -200,7 +205,7 @@
     // Bring the step's line into view; while following, only if the viewer has not scrolled away.
     reveal(state, moved) {
       if (state.following) {
-        if (this.stuck) this.scroller.scrollTop = this.scroller.scrollHeight;
+        if (this.stuck) this.scroller.scrollTop = 1e7; // the end, without asking where it is
         return;
       }
       if (!moved) return;

@@ -14,7 +14,7 @@
       this.body.append(this.track);
       this.first = 0; // the leftmost bar in sight
       this.pointed = null;
-      this.watchSize(() => this.draw());
+      this.watchSize(this.track, () => this.draw());
       this.listen();
     }
 
@@ -49,11 +49,11 @@
     }
 
     get inSight() {
-      return Math.max(1, Math.floor(this.track.clientWidth / this.barWidth));
+      return Math.max(1, Math.floor(this.width / this.barWidth));
     }
 
     get barWidth() {
-      return SP.clamp(this.track.clientWidth / Math.max(1, this.player.state.count), LEAST_WIDTH, MOST_WIDTH);
+      return SP.clamp(this.width / Math.max(1, this.player.state.count), LEAST_WIDTH, MOST_WIDTH);
     }
 
     stepAt(event) {
@@ -108,7 +108,7 @@
 
     draw() {
       const { state, palette } = this.player;
-      const [width, height] = [this.track.clientWidth, this.track.clientHeight];
+      const { width, height } = this;
       if (!width || !palette) return;
       const context = SP.sharpCanvas(this.canvas, width, height);
       const size = state.projector ? 18 : 10;
@@ -164,7 +164,7 @@
       const { palette } = this.player;
       const every = [1, 2, 5, 10, 20, 50, 100].find((n) => n * bar >= size * 4.5) ?? 200;
       context.fillStyle = palette.muted;
-      context.font = `${size}px ${palette.font}`;
+      SP.setFont(context, `${size}px ${palette.font}`);
       context.textAlign = "center";
       for (let i = 0; i < count; i += 1) {
         const step = this.first + i + 1;

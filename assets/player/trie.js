@@ -26,14 +26,16 @@
       this.foot = SP.el("div", "sp-legend", {}, ...this.legend.map(({ node }) => node));
       this.shades = SP.el("div", "sp-shades", { "aria-hidden": "true" }, ...["left", "right", "above", "below"].map((side) =>
         SP.el("span", `sp-shade sp-shade-${side}`)));
-      this.body.append(SP.el("div", "sp-stage", {}, this.svg, this.shades), this.empty, this.foot);
+      this.stage = SP.el("div", "sp-stage", {}, this.svg, this.shades);
+      this.body.append(this.stage, this.empty, this.foot);
       this.pool = [];
+      this.lit = []; // the lit node and those it sees
       this.geometry = null;
       this.camera = new SP.PanZoom(this.svg, this.group, { fit: () => this.fit(), moved: () => this.showMore() });
       this.buttons = [["out", "−", () => this.camera.zoom(1 / 1.25)], ["in", "+", () => this.camera.zoom(1.25)], ["fit", "⤢", () => this.camera.release()]]
         .map(([name, sign, act]) => [name, SP.button("sp-icon", act, sign)]);
       this.tools.append(...this.buttons.map(([, node]) => node));
-      this.watchSize(() => this.fit());
+      this.watchSize(this.stage, () => this.fit());
       this.listen();
     }
 
@@ -138,19 +140,24 @@
 
     // The lit node and the way from the root to it.
     light(state, view, changed) {
-      if (!view || !this.geometry) return this.edges.lit.setAttribute("d", "");
+      if (!view || !this.geometry) {
+        this.lit = [];
+        this.edges.lit.setAttribute("d", "");
+        return;
+      }
       const seen = SP.sight(view, SP.lit(state));
       this.edges.lit.setAttribute("d", seen.filter((i) => i >= 0).map((i) => this.edge(view, i)).join(""));
-      const on = new Set(seen);
-      this.root.node.classList.toggle("sp-lit", on.has(-1));
-      for (let i = 0; i < view.pieces.length; i += 1) this.pool[i].node.classList.toggle("sp-lit", on.has(i));
+      const items = seen.map((i) => (i < 0 ? this.root : this.pool[i]));
+      for (const item of this.lit) item.node.classList.remove("sp-lit");
+      for (const item of items) item.node.classList.add("sp-lit");
+      this.lit = items;
       if (state.pin?.step === state.step && changed.has("pin")) this.reveal(this.place(state.pin.node));
     }
 
     // A node pinned in another panel may lie outside: move just as far as needed.
     reveal({ x, y }) {
       const { at } = this.camera;
-      const [width, height] = [this.svg.clientWidth, this.svg.clientHeight];
+      const { width, height } = this;
       const [left, top] = [x * at.scale + at.x, y * at.scale + at.y];
       const [toX, toY] = [SP.clamp(left, 3 * MARGIN, width - 3 * MARGIN), SP.clamp(top, 2 * MARGIN, height - 2 * MARGIN)];
       if (toX !== left || toY !== top) this.camera.move({ ...at, x: at.x + toX - left, y: at.y + toY - top });
@@ -159,7 +166,7 @@
     // The root stays at the left; what was accepted is in sight; the scale stays readable.
     fit() {
       if (this.camera.chosen || !this.geometry) return;
-      const [width, height] = [this.svg.clientWidth, this.svg.clientHeight];
+      const { width, height } = this;
       if (!width) return;
       const { geometry } = this;
       const whole = Math.min((width - 2 * MARGIN) / geometry.width, (height - 2 * MARGIN) / geometry.height);
@@ -175,9 +182,10 @@
       if (!this.geometry) return;
       const { x, y, scale } = this.camera.at;
       const { width, height } = this.geometry;
-      const beyond = { left: x < 0, above: y < 0, right: x + width * scale > this.svg.clientWidth + 2,
-        below: y + height * scale > this.svg.clientHeight + 2 };
-      this.shades.dataset.more = Object.keys(beyond).filter((side) => beyond[side]).join(" ");
+      const beyond = { left: x < 0, above: y < 0, right: x + width * scale > this.width + 2,
+        below: y + height * scale > this.height + 2 };
+      const more = Object.keys(beyond).filter((side) => beyond[side]).join(" ");
+      if (this.shades.dataset.more !== more) this.shades.dataset.more = more;
     }
 
     // The element of a node, beside which its card may stand.

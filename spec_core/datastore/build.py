@@ -89,8 +89,8 @@ def build_store(corpus: Documents, name: str, tokenizer: Any, *, max_shard_token
         skipped = list(corpus.skipped)
         shards = _Shards(writer, manifest, max_shard_tokens)
         for documents, done in _batches(corpus, skipped):
-            texts = [document.text for document in documents]
-            for document, encoded in zip(documents, encode.encode_batch_fast(texts, add_special_tokens=False), strict=True):
+            encodings = encode.encode_batch_fast([document.text for document in documents], add_special_tokens=False)
+            for document, encoded in zip(documents, encodings, strict=True):
                 if encoded.ids:
                     shards.add(document.name, encoded.ids)
                 else:
@@ -107,17 +107,6 @@ def build_store(corpus: Documents, name: str, tokenizer: Any, *, max_shard_token
     store = Store.just_written(folder)
     clock.tick("write", 1.0, may_cancel=False)
     return BuildReport(store.name, finished.documents, finished.tokens, skipped, clock.seconds)
-
-
-def ready_store(name: str, tokenizer: Any, progress: Progress = lambda stage, fraction: None,
-                cancelled: Callable[[], bool] = lambda: False) -> Store:
-    """The store ``name``, opened for this tokenizer; ``python-stdlib`` is built at first use.
-
-    Raises what ``open_store`` and ``build_store`` raise.
-    """
-    if name == DEFAULT_STORE:
-        return ensure_default(tokenizer, progress, cancelled)
-    return open_store(name, tokenizer)
 
 
 def ensure_default(tokenizer: Any, progress: Progress = lambda stage, fraction: None,
@@ -231,8 +220,8 @@ def _sort_shards(writer: StoreWriter, manifest: Manifest, shards: _Shards, clock
     total, begin = sum(tokens for tokens, _ in shards.counts), 0
     clock.tick("sort", 0.0)
     for (count, _), segments in zip(shards.counts, shards.segments, strict=True):
-        tokens = np.memmap(writer.folder / TOKENS, shards.kind, "r", begin * shards.kind.itemsize, (count,))
-        writer.append(SUFFIXES, suffix_array(tokens, clock.stop_if_cancelled).astype("<u4", copy=False))
+        tokens = np.fromfile(writer.folder / TOKENS, shards.kind, count, offset=begin * shards.kind.itemsize)
+        writer.append(SUFFIXES, suffix_array(tokens, clock.stop_if_cancelled, may_spoil=True).astype("<u4", copy=False))
         segments[SUFFIXES] = writer.end_segment(SUFFIXES)
         begin += count
         clock.tick("sort", begin / total)

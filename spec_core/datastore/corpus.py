@@ -92,7 +92,8 @@ def files_corpus(paths: Iterable[str | os.PathLike[str]], max_file_bytes: int = 
         base = root.resolve()
         if base.is_dir():
             for path in _walk(base, base.name, skipped):
-                _consider(path, f"{base.name}/{path.relative_to(base).as_posix()}", base, max_file_bytes, sources, skipped)
+                name = f"{base.name}/{path.relative_to(base).as_posix()}"
+                _consider(path, name, base, max_file_bytes, sources, skipped)
         else:
             _consider(base, base.name, base.parent, max_file_bytes, sources, skipped)
     return Corpus(sources, skipped, ", ".join(root.name or str(root) for root in roots))
@@ -106,8 +107,8 @@ def python_stdlib() -> Corpus:
     for path in _walk(base, base.name, skipped, TEST_FOLDERS):
         if path.suffix == ".py":
             _consider(path, path.relative_to(base).as_posix(), base, MAX_FILE_BYTES, sources, skipped)
-    version = ".".join(sysconfig.get_python_version().split(".")[:2])
-    return Corpus(sources, [s for s in skipped if s.name.endswith(".py")], f"Python {version} standard library")
+    files = [s for s in skipped if s.name.endswith(".py")]  # folders are left out by design, not for a fault
+    return Corpus(sources, files, f"Python {sysconfig.get_python_version()} standard library")
 
 
 def read_document(source: Source) -> Document | Skipped:

@@ -104,9 +104,12 @@ class Manifest:
         """What stands after each document."""
         return 2 ** (8 * self.token_bytes) - 1
 
-    def write(self, folder: Path) -> None:
-        """Put the manifest into ``folder``: the old one or the new one, never half of it."""
-        data = {"format": FORMAT, "version": VERSION, "name": folder.name,
+    def write(self, folder: Path, name: str) -> None:
+        """Put the manifest into ``folder``: the old one or the new one, never half of it.
+
+        The ``name`` is for people: a store goes by the name of its folder.
+        """
+        data = {"format": FORMAT, "version": VERSION, "name": name,
                 "tokens": self.tokens, "documents": self.documents, **asdict(self)}
         temporary = folder / f".{MANIFEST}"
         with temporary.open("w", encoding="utf-8") as file:
@@ -138,7 +141,8 @@ class Manifest:
         except (KeyError, TypeError, ValueError) as error:
             raise StoreError("datastore.damaged", name=folder.name, what=f"{MANIFEST}: {error}") from error
         if not manifest._is_sound():
-            raise StoreError("datastore.damaged", name=folder.name, what=f"{MANIFEST}: the counts contradict each other")
+            what = f"{MANIFEST}: its counts contradict each other"
+            raise StoreError("datastore.damaged", name=folder.name, what=what)
         return manifest
 
     def _is_sound(self) -> bool:

@@ -2,7 +2,9 @@
 
 In a suffix array all occurrences of a token sequence are one interval of rows, so two
 binary searches find and count them. A hit for a longer suffix implies one for every
-shorter suffix, so the longest length with a hit is found by bisection.
+shorter suffix, so the longest length with a hit is found by cutting the range of
+lengths again and again; into four parts, since three searches that go together cost
+hardly more than one.
 
 Source: REST (He et al., NAACL 2024), §3.2, which tries every length in turn.
 
@@ -19,6 +21,9 @@ import numpy as np
 from numba import njit
 
 from .store import Store
+
+PARTS = 4
+"""Into how many parts the range of lengths is cut each time."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +56,7 @@ def longest_match(store: Store, context: Sequence[int], max_suffix: int, min_suf
     """
     query = np.array(context[-max_suffix:], dtype=np.int64)
     rows = np.zeros((len(store.bounds) - 1, 2), dtype=np.int64)
-    attempts = np.empty((64, 2), dtype=np.int64)  # bisection: log2 of the lengths
+    attempts = np.empty((64, 2), dtype=np.int64)  # plenty: three times the logarithm of the lengths to base 4
     length, hits, tried = _longest(store.tokens, store.suffixes, store.bounds, query, min_suffix,
                                    store.manifest.vocabulary, rows, attempts)
     return Match(length, hits, tuple(map(tuple, attempts[:tried].tolist())), rows)
@@ -75,59 +80,87 @@ def _order(tokens, suffixes, begin, end, row, query, first):
 
 
 @njit(cache=True, nogil=True)
-def _interval(tokens, suffixes, begin, end, query, first):
-    """The rows of the shard whose suffix begins with ``query[first:]``."""
-    low, high = begin, end
+def _intervals(tokens, suffixes, bounds, query, firsts, found):
+    """The rows of each shard whose suffix begins with ``query[firsts[k]:]``, into ``found[k]``.
+
+    A binary search waits for memory at each step. All searches go step by step
+    together, so that they wait at the same time.
+    """
+    shards = len(bounds) - 1
+    for s in range(shards):
+        found[:, s, 0] = bounds[s]
+        found[:, s, 1] = bounds[s + 1]
+    searching = True
+    while searching:
+        searching = False
+        for k in range(len(firsts)):
+            for s in range(shards):
+                low, high = found[k, s, 0], found[k, s, 1]
+                if low < high:
+                    searching = True
+                    row = (low + high) >> 1
+                    if _order(tokens, suffixes, bounds[s], bounds[s + 1], row, query, firsts[k]) < 0:
+                        found[k, s, 0] = row + 1
+                    else:
+                        found[k, s, 1] = row
+    for k in range(len(firsts)):
+        for s in range(shards):
+            found[k, s, 1] = _interval_end(tokens, suffixes, bounds[s], bounds[s + 1], found[k, s, 0],
+                                           query, firsts[k])
+
+
+@njit(cache=True, nogil=True)
+def _interval_end(tokens, suffixes, begin, end, row, query, first):
+    """The first row, from ``row`` on, whose suffix does not begin with ``query[first:]``."""
+    step = 1
+    low = row
+    while low + step <= end and _order(tokens, suffixes, begin, end, low + step - 1, query, first) == 0:
+        low += step
+        step <<= 1
+    high = min(low + step - 1, end)
     while low < high:
         middle = (low + high) >> 1
-        order = _order(tokens, suffixes, begin, end, middle, query, first)
-        if order < 0:
+        if _order(tokens, suffixes, begin, end, middle, query, first) == 0:
             low = middle + 1
-        elif order > 0:
+        else:
             high = middle
-        else:
-            break
-    if low >= high:
-        return low, low
-    left, right = low, middle  # the first row with it is in [left, right]
-    while left < right:
-        row = (left + right) >> 1
-        if _order(tokens, suffixes, begin, end, row, query, first) < 0:
-            left = row + 1
-        else:
-            right = row
-    low, right = middle + 1, high  # the first row after it is in [low, right]
-    while low < right:
-        row = (low + right) >> 1
-        if _order(tokens, suffixes, begin, end, row, query, first) > 0:
-            right = row
-        else:
-            low = row + 1
-    return left, low
+    return low
 
 
 @njit(cache=True, nogil=True)
 def _longest(tokens, suffixes, bounds, query, min_suffix, vocabulary, rows, attempts):
-    """Bisect on the length; fills ``rows`` and ``attempts``; returns length, hits, attempts made."""
-    shards = len(bounds) - 1
-    found = np.empty((shards, 2), np.int64)
+    """Narrow the lengths down; fills ``rows`` and ``attempts``; returns length, hits, attempts made."""
     most = 0
     while most < len(query) and 0 <= query[len(query) - 1 - most] < vocabulary:
         most += 1
     least = min_suffix
     length, hits, tried = 0, 0, 0
     while least <= most:
-        middle = (least + most + 1) >> 1
-        count = 0
-        for s in range(shards):
-            found[s, 0], found[s, 1] = _interval(tokens, suffixes, bounds[s], bounds[s + 1], query, len(query) - middle)
-            count += found[s, 1] - found[s, 0]
-        attempts[tried, 0], attempts[tried, 1] = middle, count
-        tried += 1
-        if count > 0:
-            length, hits = middle, count
-            rows[:] = found
-            least = middle + 1
-        else:
-            most = middle - 1
+        lengths = _cuts(least, most)
+        found = np.empty((len(lengths), len(bounds) - 1, 2), np.int64)
+        _intervals(tokens, suffixes, bounds, query, len(query) - lengths, found)
+        for k in range(len(lengths)):
+            count = (found[k, :, 1] - found[k, :, 0]).sum()
+            attempts[tried, 0], attempts[tried, 1] = lengths[k], count
+            tried += 1
+            if count == 0:
+                most = min(most, lengths[k] - 1)
+            elif lengths[k] > length:
+                length, hits = lengths[k], count
+                rows[:] = found[k]
+                least = length + 1
     return length, hits, tried
+
+
+@njit(cache=True, nogil=True)
+def _cuts(least, most):
+    """The lengths, falling, that cut ``least … most`` into parts of equal size."""
+    size = most - least + 2
+    cuts = np.empty(PARTS - 1, np.int64)
+    count = 0
+    for k in range(PARTS - 1, 0, -1):
+        length = least - 1 + k * size // PARTS
+        if length >= least and (count == 0 or length < cuts[count - 1]):
+            cuts[count] = length
+            count += 1
+    return cuts[:count]

@@ -12,11 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from .format import (DOCUMENTS, FILES, MANIFEST, NAMES, SUFFIXES, TOKENS, VERIFIED, Manifest, StoreError, names,
-                     store_folder)
 from .encoding import fingerprint
-
-__all__ = ["Store", "names", "open_store"]
+from .format import (DOCUMENTS, FILES, MANIFEST, NAMES, SUFFIXES, TOKENS, VERIFIED, Manifest, StoreError,
+                     store_folder)
 
 CHUNK = 2**22
 """Bytes or entries looked at in one go while verifying."""
@@ -140,8 +138,8 @@ class Store:
                     raise self._damaged(f"{name}: the checksum differs")
 
     def _map(self, file: str, kind: np.dtype) -> np.ndarray:
-        mapped = np.memmap(self.folder / file, dtype=kind, mode="r", shape=(self.manifest.bytes(file) // kind.itemsize,))
-        return mapped.view(np.ndarray)
+        count = self.manifest.bytes(file) // kind.itemsize
+        return np.memmap(self.folder / file, dtype=kind, mode="r", shape=(count,)).view(np.ndarray)
 
     def _damaged(self, what: str) -> StoreError:
         return StoreError("datastore.damaged", name=self.name, what=what)
@@ -169,7 +167,7 @@ def open_store(name: str, tokenizer: Any = None) -> Store:
     """Open the store ``name`` of ``datastores/``.
 
     Args:
-        name: see ``list_stores``.
+        name: one of ``format.names()``.
         tokenizer: when given, it must be the one that the store was built with.
 
     Raises:

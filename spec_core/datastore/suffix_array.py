@@ -25,18 +25,19 @@ MAX_TOKENS = 2**31 - 2
 """Longest sequence: positions and their marks are int32 while sorting."""
 
 
-def suffix_array(tokens: np.ndarray, between: Callable[[], None] = lambda: None) -> np.ndarray:
+def suffix_array(tokens: np.ndarray, between: Callable[[], None] = lambda: None, may_spoil: bool = False) -> np.ndarray:
     """Sort the suffixes of ``tokens``.
 
     Args:
         tokens: uint16[n] or uint32[n]; the largest value of the type (the separator of
             documents) may occur.
         between: called between two sweeps; what it raises ends the work.
+        may_spoil: ``tokens`` are not needed afterwards, which spares a copy of uint32.
 
     Returns:
         uint32[n]: positions of the suffixes in rising order. Beside ``tokens`` it takes
-        4 bytes a token and the sorting about 2 (uint16) or 6 (uint32) more; a value
-        below the largest costs 8 bytes, so ids should be dense.
+        4 bytes a token, sorting about 1 more, and the copy of uint32 another 4; and 8
+        bytes for every value up to the largest id.
 
     Raises:
         TypeError: another element type.
@@ -48,19 +49,18 @@ def suffix_array(tokens: np.ndarray, between: Callable[[], None] = lambda: None)
         raise ValueError(f"a sequence of at most {MAX_TOKENS} tokens, not an array of shape {tokens.shape}")
     order = np.zeros(len(tokens), dtype=np.int32)
     if len(tokens):
-        text = tokens.view(np.ndarray) if tokens.dtype == np.uint16 else _dense(tokens)
+        text = tokens.view(np.ndarray) if tokens.dtype == np.uint16 else _dense(tokens, may_spoil)
         text.flags.writeable = False  # numba compiles for read-only and writable arrays apart
         _sort(text, order, int(text.max()) + 1, between)
     return order.view(np.uint32)
 
 
-def _dense(tokens: np.ndarray) -> np.ndarray:
-    """int32 copy of uint32 tokens with the separator (the largest value) next to the others."""
-    separator = np.iinfo(np.uint32).max
-    text = tokens.astype(np.int32)  # the separator wraps to -1
-    if (text < -1).any():
+def _dense(tokens: np.ndarray, may_spoil: bool) -> np.ndarray:
+    """uint32 tokens as int32, with the separator (the largest value) next to the others."""
+    text = tokens.view(np.int32) if may_spoil else tokens.astype(np.int32)  # the separator is -1 now
+    if text.min() < -1:
         raise ValueError("a token id of 2^31 or more")
-    if (tokens == separator).any():
+    if text.min() == -1:
         text[text == -1] = text.max() + 1
     return text
 

@@ -13,6 +13,8 @@ A node may have thousands of children. They are not all looked at: a child of we
 such children; t falls until enough nodes are found.
 
 Source: REST (He et al., NAACL 2024), §3.2–3.3, there from a sample of the hits.
+
+To whoever changes ``index.token_at``: numba's cache of this file does not notice; touch it.
 """
 
 from __future__ import annotations

@@ -57,6 +57,7 @@ class StoreWriter:
             root.mkdir(parents=True, exist_ok=True)
             clear_leftovers(root)
             self.folder = Path(tempfile.mkdtemp(prefix=f"{PREFIX}{name}-", dir=root))
+            self.folder.chmod(0o755)
             self._lock = (self.folder / LOCK).open("w")
         except OSError as error:
             raise self.failure(error) from error
@@ -106,7 +107,7 @@ class StoreWriter:
             file.flush()
             os.fsync(file.fileno())
             file.close()
-        manifest.write(self.folder)
+        manifest.write(self.folder, self.place.name)
         self._refuse_taken_name()
         (self.folder / LOCK).unlink()
         if self.place.exists():

@@ -189,7 +189,7 @@ def test_bad_input_gives_a_sentence_and_loses_nothing(open_page: OpenPage):
     target.fill("no-such-model")
     target.press("Enter")
     press(page, "run")
-    expect(page.locator(".sp-top")).to_contain_text("no-such-model", timeout=ENOUGH)
+    expect(problem).to_contain_text("no-such-model", timeout=ENOUGH)
     expect(page.locator("#lab-prompt textarea")).to_have_value("x")
     expect(page.locator("#lab-seed input")).to_have_value("7")
     expect(page.locator(".toast-body")).to_have_count(0)

@@ -302,3 +302,32 @@ def test_the_library_is_asked_for_unknown_runs():
     runs = registry(FakeLab(), library=lambda run_id: fake_trace(2) if run_id == "bundled-x" else None)
     assert runs.get("bundled-x").total == 2 and runs.get("bundled-x") is runs.get("bundled-x")
     assert runs.get("other") is None
+
+
+def test_a_brought_trace_is_shown_or_refused():
+    good = json.dumps(fake_trace(3).to_json())
+    runs = registry(FakeLab())
+    assert runs.add_foreign(good).total == 3
+    with pytest.raises(UserError) as error:
+        runs.add_foreign("{}")
+    assert error.value.key == "trace.other_format"
+
+    def hostile(step):
+        raise KeyError("details")
+
+    with pytest.raises(UserError) as error:
+        Runs(FakeLab(), hostile, lambda run: {}).add_foreign(good)
+    assert error.value.key == "replay.not_drawable"
+
+
+def test_a_step_that_cannot_be_drawn_ends_the_run_with_an_error():
+    def broken(step):
+        if step.index == 2:
+            raise KeyError("pieces")
+        return {"index": step.index}
+
+    runs = Runs(FakeLab(steps=5), broken, lambda run: {}, bounds=PATIENT)
+    run = start(runs)
+    until(lambda: run.over)
+    answer = fetch(runs, run)
+    assert answer["status"]["state"] == "error" and len(answer["steps"]) == answer["total"] == 2

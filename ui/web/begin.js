@@ -2,3 +2,4 @@
 
 for (const part of window.speculationLabParts ?? []) part(lab);
 window.speculationLabParts = { push: (part) => part(lab) };
+window.speculationLab = lab;  // for measuring, and for curious people at the console

@@ -2,6 +2,7 @@
 
 const BACK_OFF_MS = [500, 1000, 2000, 4000, 8000];
 const OVER = ["finished", "stopped", "error"];
+const MOST_DELAYS = 500;
 
 /**
  * A channel follows one run at a time and draws it in its player.
@@ -18,8 +19,9 @@ function createChannel({ element, props, server, tab }) {
   let best = null;      // of a recorded run that is shown unasked: its richest step so far
   let status = { state: "idle" };
   const watchers = [];
+  const delays = [];    // milliseconds from a step's commit to its picture, the latest steps of live runs
 
-  const channel = { root, player, attach, control, leave, saveTrace, onStatus: (watcher) => watchers.push(watcher) };
+  const channel = { root, player, delays, attach, control, leave, saveTrace, onStatus: (watcher) => watchers.push(watcher) };
   Object.defineProperties(channel, {
     run: { get: () => run },
     key: { get: () => (run ? lab.keys()[run] : undefined) },
@@ -53,7 +55,7 @@ function createChannel({ element, props, server, tab }) {
     while (mine === attached) {
       let answer;
       try {
-        answer = await server.changes({ run, follower: lab.follower, after: steps, version, opened });
+        answer = await lab.ask(server, "changes", { run, follower: lab.follower, after: steps, version, opened });
       } catch {
         if (mine !== attached) return;
         show({ ...status, lost: true });
@@ -82,6 +84,7 @@ function createChannel({ element, props, server, tab }) {
     if (fresh.length) {
       player.append(fresh);
       steps += fresh.length;
+      if (!answer.status.recorded && steps >= answer.total) timePicture(answer.made);
       if (best) {
         for (const { index, committed } of fresh) {
           const accepted = committed.kinds.filter((kind) => kind === "accepted").length;
@@ -94,9 +97,17 @@ function createChannel({ element, props, server, tab }) {
     show(answer.status);
   }
 
+  /** The player draws in the next frame; the frame after that begins when it is on screen. */
+  function timePicture(made) {
+    requestAnimationFrame(() => requestAnimationFrame(() => {
+      delays.push(Date.now() - made);
+      if (delays.length > MOST_DELAYS) delays.shift();
+    }));
+  }
+
   async function control(action, pace) {
     try {
-      await server.control({ run, key: channel.key, action, pace });
+      await lab.ask(server, "control", { run, key: channel.key, action, pace });
     } catch { /* the poll shows the true state, and that the connection is lost */ }
   }
 
@@ -110,8 +121,8 @@ function createChannel({ element, props, server, tab }) {
   }
 
   async function saveTrace() {
-    const trace = await server.trace({ run });
-    if (!trace || trace.gone) return;
+    const trace = await lab.ask(server, "trace", { run });
+    if (trace.gone) return;
     const link = document.createElement("a");
     link.href = URL.createObjectURL(new Blob([JSON.stringify(trace)], { type: "application/json" }));
     link.download = `speculation-trace-${run}.json`;

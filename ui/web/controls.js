@@ -50,9 +50,15 @@ lab.controls = ({ element, run }) => {
     part("copy").disabled = part("save").disabled = !live?.run || live.steps === 0;
     part("state").textContent = sentence(status, busy, mine);
     part("state").dataset.state = status.state;
-    const trouble = problem ?? (status.gone ? { key: "controls.gone" } : status.lost ? { key: "controls.lost" } : null);
+    const trouble = problem ?? troubleOf(status);
     part("problem").textContent = !trouble ? "" : trouble[lab.language] ?? lab.say(trouble.key);
     lab.word(element);
+  }
+
+  function troubleOf(status) {
+    if (status.lost) return { key: "controls.lost" };
+    if (status.gone) return { key: "controls.gone" };
+    return starting || status.recorded ? null : status.error;
   }
 
   function sentence(status, busy, mine) {
@@ -96,7 +102,6 @@ lab.controls = ({ element, run }) => {
   document.addEventListener("keydown", (event) => {
     if (event.key === "Enter" && (event.ctrlKey || event.metaKey) && element.offsetParent !== null) {
       event.preventDefault();
-      document.activeElement?.dispatchEvent(new Event("change", { bubbles: true }));
       press();
     }
   });

@@ -12,6 +12,13 @@ const lab = {
   follower: Math.random().toString(36).slice(2) + Date.now().toString(36),
   channels: {},
 
+  /** Call a server function. Throws when there is no answer: gradio's client only logs that. */
+  async ask(server, name, data) {
+    const answer = await server[name](data);
+    if (typeof answer !== "object" || answer === null) throw new Error(`no answer to ${name}`);
+    return answer;
+  },
+
   /** The message of a key in the viewer's language, with {names} filled in. */
   say(key, values = {}) {
     const text = STRINGS[lab.language][key] ?? STRINGS.en[key] ?? key;

@@ -44,7 +44,7 @@ lab.replayPanel = ({ element, props, server }) => {
     }
     part("busy").hidden = false;
     try {
-      const answer = await server.open_trace({ name: chosen.name, text: await chosen.text() });
+      const answer = await lab.ask(server, "open_trace", { name: chosen.name, text: await chosen.text() });
       if (answer.problem) problem = answer.problem;
       else lab.channels.replay.attach(answer.run);
     } catch {

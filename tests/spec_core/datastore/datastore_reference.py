@@ -38,8 +38,6 @@ def memory_store(shards: list[list[list[int]]], vocabulary: int, kind: type = np
     separator = np.iinfo(kind).max
     tokens = [np.array([t for document in shard for t in [*document, separator]], dtype=kind) for shard in shards]
     suffixes = [suffix_array(t) for t in tokens]
-    for array in (*tokens, *suffixes):
-        array.flags.writeable = False
     joined, sorted_ = np.concatenate(tokens), np.concatenate(suffixes)
     joined.flags.writeable = sorted_.flags.writeable = False  # as a mapped file is
     return SimpleNamespace(tokens=joined, suffixes=sorted_, bounds=np.cumsum([0, *map(len, tokens)]),

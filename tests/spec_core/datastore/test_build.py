@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from spec_core.datastore import build, writer
-from spec_core.datastore.build import STAGES, build_store, default_store_name, ensure_default, ready_store
+from spec_core.datastore.build import STAGES, build_store, default_store_name, ensure_default
 from spec_core.datastore.corpus import Corpus, files_corpus
 from spec_core.datastore.format import StoreError, names
 from spec_core.datastore.store import open_store
@@ -163,7 +163,7 @@ def test_the_default_store(corpus_folder, tokenizer, other_tokenizer, stores, mo
     first = ensure_default(tokenizer)
     assert first.name == "python-stdlib" and default_store_name(tokenizer) == "python-stdlib"
     assert ensure_default(tokenizer).manifest.created == first.manifest.created
-    second = ready_store("python-stdlib", other_tokenizer)
-    assert second.name.startswith("python-stdlib--") and ready_store(second.name, other_tokenizer).name == second.name
+    second = ensure_default(other_tokenizer)
+    assert second.name.startswith("python-stdlib--") and ensure_default(other_tokenizer).name == second.name
     (first.folder / "tokens.bin").write_bytes(b"cut")
     assert ensure_default(tokenizer).token_count == first.token_count, "a damaged one is built anew"

@@ -11,8 +11,8 @@ from datastore_reference import TEXTS, trained
 from spec_core.datastore.build import build_store
 from spec_core.datastore.corpus import files_corpus
 from spec_core.datastore.encoding import fingerprint, vocabulary_size
-from spec_core.datastore.format import DOCUMENTS, FILES, MANIFEST, NAMES, SUFFIXES, TOKENS, VERIFIED, StoreError
-from spec_core.datastore.store import Store, names, open_store
+from spec_core.datastore.format import DOCUMENTS, FILES, MANIFEST, NAMES, SUFFIXES, TOKENS, VERIFIED, StoreError, names
+from spec_core.datastore.store import Store, open_store
 from spec_core.messages import UserError
 
 

@@ -1,0 +1,44 @@
+"""What an acceptance rule is: a pure function of the draft, the target's distributions and the draws."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import numpy as np
+
+from ..drafters.base import Draft
+from ..draws import Draws
+
+TargetProbs = Callable[[int], np.ndarray]
+"""node (or ROOT) → p of the token that follows it: float64 (vocabulary,)."""
+
+
+@dataclass
+class Verdict:
+    """The outcome of a walk down the tree.
+
+    Args:
+        path: accepted nodes, from a child of the root down.
+        token: the token that the target adds.
+        kind: ``recovered`` after a rejection, ``bonus`` after full acceptance.
+        probs: p(node | its path) of every node that was judged.
+        arithmetic: one entry a decision, for the views; each rule documents its own.
+    """
+
+    path: list[int]
+    token: int
+    kind: str
+    probs: dict[int, float] = field(default_factory=dict)
+    arithmetic: list[dict[str, Any]] = field(default_factory=list)
+
+
+class AcceptanceRule(Protocol):
+    """Judges a draft; ``lossless``: the output follows the target's own distribution."""
+
+    name: str
+    lossless: bool
+
+    def accept(self, draft: Draft, target_probs: TargetProbs, draws: Draws) -> Verdict:
+        """Walk down the draft tree."""
