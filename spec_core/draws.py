@@ -15,6 +15,11 @@ class Draws:
         """A number in [0, 1)."""
         return float(self._generator.random())
 
+    def accept(self, probability: float) -> tuple[bool, float]:
+        """Whether a uniform number falls below ``probability``; and that number, for the views."""
+        u = self.uniform()
+        return u < probability, u
+
     def choose(self, p: np.ndarray) -> int:
         """An index drawn from p (float64, non-negative, not all zero), by inverting its distribution function."""
         cumulative = np.cumsum(p)

@@ -21,6 +21,10 @@ class Scripted:
         self.probability = 1.0
         self.branches: list[list[int]] = []
 
+    def accept(self, probability: float) -> tuple[bool, float]:
+        p = np.array([1.0 - probability, probability])
+        return bool(self.choose(p)), float("nan")
+
     def choose(self, p: np.ndarray) -> int:
         possible = np.flatnonzero(p).tolist()
         step = len(self.taken)

@@ -76,7 +76,7 @@ class Form:
 
     def _prompt(self) -> None:
         make, first = self._words.make, EXAMPLES[0]
-        prompt = self.fields["prompt"] = make(gr.Textbox, "live.prompt", value=first.prompt, lines=4, max_lines=6,
+        prompt = self.fields["prompt"] = make(gr.Textbox, "live.prompt", value=first.prompt, lines=4, max_lines=12,
                                               elem_id="lab-prompt")
         with gr.Row(elem_classes="lab-examples"):
             buttons = [make(gr.Button, f"live.example.{example.name}", slot="value", size="sm", min_width=0)

@@ -33,7 +33,7 @@ def _retrieval(step: Step) -> list[Fact]:
     lengths = [attempt["length"] for attempt in details.get("attempts", [])]
     if not lengths:
         return [_fact("no_match")]
-    return [_fact("no_match_between", shortest=min(lengths), longest=max(lengths))]
+    return [_fact("no_match_even", count=min(lengths))]
 
 
 def _verification(step: Step) -> Fact:

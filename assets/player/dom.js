@@ -1,4 +1,4 @@
-// Elements made in one line. Text always becomes a text node: data never passes through innerHTML.
+// Elements made in one line. Text always becomes a text node: data never passes through markup.
 (function (SP) {
   "use strict";
 

@@ -95,8 +95,7 @@
       if (state === "idle") return run ? this.words.say("player.status.replay") : "";
       if (state === "finished" && stop) return this.words.say(`player.stop.${stop}`);
       const text = this.words.say(`player.status.${state}`);
-      const key = `player.stage.${stage}`;
-      return stage ? `${text} · ${this.words.has(key) ? this.words.say(key) : stage}` : text;
+      return stage ? `${text} · ${stage}` : text;
     }
 
     // The last token of the context: what the tree hangs on.

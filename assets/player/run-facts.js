@@ -60,6 +60,8 @@
       });
       rates.forEach((rate, d) => {
         this.bars[d].fill.style.transform = `scaleY(${rate.toFixed(3)})`;
+        // Paler where few steps stand behind the rate.
+        this.bars[d].fill.style.opacity = (0.35 + (0.65 * totals.reached[d]) / totals.reached[0]).toFixed(2);
         this.bars[d].node.title = this.say("player.metric.at_depth", {
           depth: d + 1, rate: this.words.percent(rate), accepted: totals.accepted[d], reached: totals.reached[d] });
       });

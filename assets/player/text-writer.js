@@ -3,6 +3,14 @@
 (function (SP) {
   "use strict";
 
+  // The text that was written into these nodes, line breaks included: what a copy should hold.
+  SP.writtenText = (node) => {
+    if (node.nodeType === Node.TEXT_NODE) return node.data;
+    if (node.classList?.contains("sp-ghosts")) return "";
+    const text = [...node.childNodes].map(SP.writtenText).join("");
+    return node.classList?.contains("sp-break") ? `${text}\n` : text;
+  };
+
   SP.TextWriter = class TextWriter {
     constructor(flow) {
       this.flow = flow;

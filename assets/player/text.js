@@ -62,6 +62,12 @@
         this.actions.browse(owner.step);
         if (owner.node !== null) this.actions.pin(owner.node, owner.step);
       });
+      this.flow.addEventListener("copy", (event) => {
+        const selection = getSelection();
+        if (selection.isCollapsed) return;
+        event.preventDefault();
+        event.clipboardData.setData("text/plain", SP.writtenText(selection.getRangeAt(0).cloneContents()));
+      });
       this.scroller.addEventListener("scroll", () => {
         const { scrollTop, scrollHeight, clientHeight } = this.scroller;
         this.stuck = scrollTop + clientHeight >= scrollHeight - 8;

@@ -29,10 +29,12 @@
     return parent >= 0 && view.weights[parent] === weight ? "" : `${weight}×`;
   }
 
-  SP.trieGeometry = (view, rootPiece, size, family) => {
+  SP.trieGeometry = (view, rootPiece, size, family, room) => {
     const large = size > USUAL_SIZE;
     const most = large ? 9 : MOST_LABEL;
-    const unit = size * (large ? 0.41 : 0.46); // a line of four units holds a label above its edge
+    // A line of four units holds a label above its edge; a few lines spread out in the room they have.
+    const tight = size * (large ? 0.41 : 0.46);
+    const unit = SP.clamp(room / view.height, tight, tight * 1.7);
     const scale = size / USUAL_SIZE;
     const fonts = { bold: `650 ${size}px ${family}`, selected: `${size}px ${family}`, rest: `${size * 0.92}px ${family}`, count: `${size * 0.8}px ${family}` };
     const heaviest = Math.max(1, ...(view.weights ?? [1]));

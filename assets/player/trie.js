@@ -23,7 +23,11 @@
         const word = SP.el("span");
         return { name, word, node: SP.el("span", "sp-sign", {}, SP.svg("svg", "", { width: 14, height: 14, "aria-hidden": "true" }, mark), word) };
       });
-      this.foot = SP.el("div", "sp-legend", {}, ...this.legend.map(({ node }) => node));
+      this.lookupName = SP.el("span", "sp-lookup-name");
+      player.hints.define(this.lookupName, "player.trie.lookup.about");
+      this.attempts = SP.el("span", "sp-attempts");
+      this.lookup = SP.el("span", "sp-lookup", {}, this.lookupName, this.attempts);
+      this.foot = SP.el("div", "sp-legend", {}, ...this.legend.map(({ node }) => node), SP.el("span", "sp-space"), this.lookup);
       this.shades = SP.el("div", "sp-shades", { "aria-hidden": "true" }, ...["left", "right", "above", "below"].map((side) =>
         SP.el("span", `sp-shade sp-shade-${side}`)));
       this.stage = SP.el("div", "sp-stage", {}, this.svg, this.shades);
@@ -35,7 +39,7 @@
       this.buttons = [["out", "−", () => this.camera.zoom(1 / 1.25)], ["in", "+", () => this.camera.zoom(1.25)], ["fit", "⤢", () => this.camera.release()]]
         .map(([name, sign, act]) => [name, SP.button("sp-icon", act, sign)]);
       this.tools.append(...this.buttons.map(([, node]) => node));
-      this.watchSize(this.stage, () => this.fit());
+      this.watchSize(this.stage, () => this.draw(player.state, SP.view(player.state)));
       this.listen();
     }
 
@@ -70,6 +74,7 @@
 
     relabel() {
       super.relabel();
+      SP.setText(this.lookupName, this.say("player.trie.lookup"));
       for (const { name, word } of this.legend) SP.setText(word, this.say(`player.verdict.${name}`));
       for (const [name, node] of this.buttons) {
         node.setAttribute("aria-label", this.say(`player.trie.zoom_${name}`));
@@ -87,6 +92,7 @@
 
     draw(state, view) {
       const nothing = !view || view.pieces.length === 0;
+      this.drawLookup(view);
       this.empty.hidden = !nothing;
       this.svg.classList.toggle("sp-hidden", nothing);
       SP.setText(this.note, nothing ? "" : this.say("player.trie.note", { count: view.selected, total: view.pieces.length }));
@@ -96,13 +102,22 @@
         return;
       }
       const size = state.projector ? 19 : 12;
-      this.geometry = SP.trieGeometry(view, this.player.rootPiece(state), size, this.player.monoFamily);
+      this.geometry = SP.trieGeometry(view, this.player.rootPiece(state), size, this.player.monoFamily, this.height - 3 * MARGIN);
       SP.resizePool(this.pool, view.pieces.length, this.layer, (i) => this.makeNode(i));
       this.geometry.nodes.forEach((place, i) => this.put(this.pool[i], place));
       this.put(this.root, { ...this.geometry.root, verdict: "root", selected: true, count: "", gap: 0,
         labelX: -this.geometry.root.x, labelWidth: 0 });
       this.drawEdges(view);
       if (!this.camera.chosen) this.fit();
+    }
+
+    // The lengths of the suffixes looked up, in order, each with what it found.
+    drawLookup(view) {
+      const attempts = view?.match?.attempts ?? [];
+      this.lookup.hidden = attempts.length === 0;
+      this.attempts.replaceChildren(...attempts.map(([length, count]) =>
+        SP.el("span", `sp-attempt${count ? " sp-hit" : ""}`, { title: this.say("player.trie.attempt", { length, count }) },
+          count ? `${length} ✓ ${this.words.number(count)}×` : `${length} ✗`)));
     }
 
     put(item, place) {

@@ -52,6 +52,7 @@
     p(value) {
       if (value === null || value === undefined) return "–";
       if (value !== 0 && value < 0.001) return value.toExponential(0);
+      if (value > 0.9995) return "1";
       return value.toFixed(value < 0.01 ? 4 : value < 0.995 ? 2 : 3);
     }
   };

@@ -13,7 +13,7 @@ import numpy as np
 from ..models import Cancelled
 from .corpus import Document, Skipped, python_stdlib
 from .encoding import encoder, fingerprint, vocabulary_size
-from .format import (DOCUMENTS, FILES, NAMES, SUFFIXES, TOKENS, Manifest, Shard, StoreError, store_folder)
+from .format import DOCUMENTS, FILES, NAMES, SUFFIXES, TOKENS, Manifest, Shard, StoreError, store_folder
 from .store import Store, open_store
 from .suffix_array import suffix_array
 from .writer import StoreWriter
@@ -99,7 +99,7 @@ def build_store(corpus: Documents, name: str, tokenizer: Any, *, max_shard_token
         shards.end()
         if not shards.counts:
             raise StoreError("datastore.nothing_to_build", name=name)
-        _sort_shards(writer, manifest, shards, clock)
+        _sort_shards(writer, shards, clock)
         clock.tick("write", 0.0)
         finished = Manifest(manifest.created, manifest.source, manifest.fingerprint, manifest.vocabulary, width,
                             tuple(shards.finished()))
@@ -171,9 +171,10 @@ class _Shards:
 
     def add(self, name: str, ids: list[int]) -> None:
         """One document, and the separator after it."""
-        array = np.array([*ids, self.manifest.separator], dtype=self.kind)
+        array = np.array([*ids, self.manifest.separator], dtype=np.uint32)
         if array[:-1].max() >= self.manifest.vocabulary:
             raise StoreError("datastore.ids", name=self.writer.place.name, vocabulary=self.manifest.vocabulary)
+        array = array.astype(self.kind)
         if self._tokens and self._tokens + len(array) > self.max_tokens:
             self.end()
         line = name.encode("utf-8", "backslashreplace") + b"\n"
@@ -193,6 +194,7 @@ class _Shards:
             self._tokens = self._documents = 0
 
     def finished(self) -> Iterator[Shard]:
+        """The shards, when each is sorted."""
         for (tokens, documents), segments in zip(self.counts, self.segments, strict=True):
             yield Shard(tokens, documents, {file: segments[file][0] for file in FILES},
                         {file: segments[file][1] for file in FILES})
@@ -214,7 +216,7 @@ def _batches(corpus: Documents, skipped: list[Skipped]) -> Iterator[tuple[list[D
     yield batch, 1.0
 
 
-def _sort_shards(writer: StoreWriter, manifest: Manifest, shards: _Shards, clock: _Clock) -> None:
+def _sort_shards(writer: StoreWriter, shards: _Shards, clock: _Clock) -> None:
     """Sort shard after shard; only the one in hand takes memory."""
     writer.flush()
     total, begin = sum(tokens for tokens, _ in shards.counts), 0

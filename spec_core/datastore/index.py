@@ -87,9 +87,9 @@ def _intervals(tokens, suffixes, bounds, query, firsts, found):
     together, so that they wait at the same time.
     """
     shards = len(bounds) - 1
-    for s in range(shards):
-        found[:, s, 0] = bounds[s]
-        found[:, s, 1] = bounds[s + 1]
+    for k in range(len(firsts)):
+        for s in range(shards):
+            found[k, s, 0], found[k, s, 1] = bounds[s], bounds[s + 1]
     searching = True
     while searching:
         searching = False
@@ -135,32 +135,35 @@ def _longest(tokens, suffixes, bounds, query, min_suffix, vocabulary, rows, atte
         most += 1
     least = min_suffix
     length, hits, tried = 0, 0, 0
+    firsts = np.empty(PARTS - 1, np.int64)
+    found = np.empty((PARTS - 1, len(rows), 2), np.int64)
     while least <= most:
-        lengths = _cuts(least, most)
-        found = np.empty((len(lengths), len(bounds) - 1, 2), np.int64)
-        _intervals(tokens, suffixes, bounds, query, len(query) - lengths, found)
-        for k in range(len(lengths)):
-            count = (found[k, :, 1] - found[k, :, 0]).sum()
-            attempts[tried, 0], attempts[tried, 1] = lengths[k], count
+        cuts = _cut(least, most, len(query), firsts)
+        _intervals(tokens, suffixes, bounds, query, firsts[:cuts], found)
+        for k in range(cuts):
+            tried_length = len(query) - firsts[k]
+            count = 0
+            for s in range(len(rows)):
+                count += found[k, s, 1] - found[k, s, 0]
+            attempts[tried, 0], attempts[tried, 1] = tried_length, count
             tried += 1
             if count == 0:
-                most = min(most, lengths[k] - 1)
-            elif lengths[k] > length:
-                length, hits = lengths[k], count
-                rows[:] = found[k]
+                most = min(most, tried_length - 1)
+            elif tried_length > length:
+                length, hits = tried_length, count
+                for s in range(len(rows)):
+                    rows[s, 0], rows[s, 1] = found[k, s, 0], found[k, s, 1]
                 least = length + 1
     return length, hits, tried
 
 
 @njit(cache=True, nogil=True)
-def _cuts(least, most):
-    """The lengths, falling, that cut ``least … most`` into parts of equal size."""
-    size = most - least + 2
-    cuts = np.empty(PARTS - 1, np.int64)
+def _cut(least, most, size, firsts):
+    """Cut the lengths ``least … most`` into equal parts: where the suffixes of these lengths, falling, begin."""
     count = 0
     for k in range(PARTS - 1, 0, -1):
-        length = least - 1 + k * size // PARTS
-        if length >= least and (count == 0 or length < cuts[count - 1]):
-            cuts[count] = length
+        length = least - 1 + k * (most - least + 2) // PARTS
+        if length >= least and (count == 0 or size - length > firsts[count - 1]):
+            firsts[count] = size - length
             count += 1
-    return cuts[:count]
+    return count

@@ -110,7 +110,8 @@ def _place_lms(text, order, borders, cursor):
     Returns the number of LMS positions.
     """
     n = len(text)
-    cursor[:] = borders[1:]
+    for c in range(len(cursor)):
+        cursor[c] = borders[c + 1]
     slot = -1
     last = n
     pieces = 0
@@ -138,7 +139,8 @@ def _place_lms(text, order, borders, cursor):
 def _sort_pieces(text, order, borders, cursor):
     """Sort the LMS pieces: afterwards the sorted LMS positions stand, complemented, in ``order``."""
     n = len(text)
-    cursor[:] = borders[:-1]
+    for c in range(len(cursor)):
+        cursor[c] = borders[c]
     bucket = np.int64(text[n - 1])
     slot = cursor[bucket]
     j = n - 2
@@ -158,7 +160,8 @@ def _sort_pieces(text, order, borders, cursor):
             order[i] = 0
         elif j < 0:
             order[i] = ~j
-    cursor[:] = borders[1:]
+    for c in range(len(cursor)):
+        cursor[c] = borders[c + 1]
     bucket = np.int64(0)
     slot = cursor[0]
     for i in range(n - 1, -1, -1):
@@ -192,7 +195,8 @@ def _name_pieces(text, order, pieces):
             found += 1
             if found == pieces:
                 break
-    order[pieces:] = 0
+    for i in range(pieces, n):
+        order[i] = 0
     rising = False
     end = n - 1
     right = np.int64(text[n - 1])
@@ -275,14 +279,16 @@ def _spread(text, order, borders, pieces):
             free -= 1
             order[free] = position
             i -= 1
-    order[:free] = 0
+    for i in range(free):
+        order[i] = 0
 
 
 @njit(cache=True, nogil=True)
 def _induce(text, order, borders, cursor):
     """From the LMS suffixes to all: L-type in a sweep to the right, S-type in one to the left."""
     n = len(text)
-    cursor[:] = borders[:-1]
+    for c in range(len(cursor)):
+        cursor[c] = borders[c]
     bucket = np.int64(text[n - 1])
     slot = cursor[bucket]
     order[slot] = ~(n - 1) if n > 1 and text[n - 2] < bucket else n - 1
@@ -299,7 +305,8 @@ def _induce(text, order, borders, cursor):
                 slot = cursor[bucket]
             order[slot] = ~j if j > 0 and text[j - 1] < bucket else j
             slot += 1
-    cursor[:] = borders[1:]
+    for c in range(len(cursor)):
+        cursor[c] = borders[c + 1]
     bucket = np.int64(0)
     slot = cursor[0]
     for i in range(n - 1, -1, -1):

@@ -227,11 +227,15 @@ def _heaviest(tokens, suffixes, bounds, root_rows, length, continuation, vocabul
     nodes = np.empty(capacity + 2, NODE)
     rows = np.empty((capacity + 2, len(bounds) - 1, 2), np.int64)
     queue = np.empty(capacity, np.int64)
-    free = np.arange(-1, capacity + 1)  # slots 0 … capacity, behind their number
+    free = np.empty(capacity + 2, np.int64)
     free[0] = capacity + 1
+    for slot in range(capacity + 1):
+        free[slot + 1] = slot
     nodes[root].depth = 0
-    rows[root] = root_rows
-    hits = (root_rows[:, 1] - root_rows[:, 0]).sum()
+    hits = 0
+    for s in range(len(root_rows)):
+        rows[root, s, 0], rows[root, s, 1] = root_rows[s, 0], root_rows[s, 1]
+        hits += root_rows[s, 1] - root_rows[s, 0]
     floor, ceiling = max(1, hits // FIRST_SHARE), hits + 1
     picked, end = 0, 0
     while True:
@@ -253,13 +257,18 @@ def _heaviest(tokens, suffixes, bounds, root_rows, length, continuation, vocabul
 @njit(cache=True, nogil=True)
 def _write(bounds, suffixes, root, nodes, rows, picked, selected, out):
     """Number the first ``selected`` picked nodes breadth first, the others as picked."""
-    first_child = np.full(len(nodes), -1, np.int64)
+    first_child = np.empty(len(nodes), np.int64)
     next_sibling = np.empty(len(nodes), np.int64)
+    index = np.empty(len(nodes), np.int64)
+    order = np.empty(len(picked), np.int64)
+    first_child[root] = index[root] = -1
+    for i in range(len(picked)):
+        first_child[picked[i]] = -1
+        order[i] = picked[i]
     for i in range(selected - 1, -1, -1):  # so that siblings stay in the order of picking
         node = picked[i]
         next_sibling[node] = first_child[nodes[node].parent]
         first_child[nodes[node].parent] = node
-    order = picked.copy()
     numbered = 0
     for i in range(-1, selected):
         node = first_child[root if i < 0 else order[i]]
@@ -267,7 +276,6 @@ def _write(bounds, suffixes, root, nodes, rows, picked, selected, out):
             order[numbered] = node
             numbered += 1
             node = next_sibling[node]
-    index = np.full(len(nodes), -1, np.int64)
     for i in range(len(order)):
         node = order[i]
         index[node] = i

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
+
+import numpy as np
 
 from ..tree import DraftTree
 
@@ -16,10 +18,18 @@ class Draft:
     Args:
         tree: the proposed nodes.
         details: JSON-ready facts for the views; each drafter documents its own.
+        q: parent (or ``ROOT``) → the distribution that its children were drawn from, after
+            the processors: float64 (vocabulary,). Nothing where they were chosen, not drawn.
+        drawn: parent → its children in the order drawn; a child stands twice where a draw
+            with replacement hit it twice. Nothing where they were chosen.
+        replacement: whether siblings were drawn with replacement.
     """
 
     tree: DraftTree = DraftTree()
     details: dict[str, Any] = field(default_factory=dict)
+    q: Mapping[int, np.ndarray] = field(default_factory=dict)
+    drawn: Mapping[int, Sequence[int]] = field(default_factory=dict)
+    replacement: bool = False
 
 
 @dataclass(frozen=True)

@@ -68,17 +68,21 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 
 @pytest.fixture
 def open_page(chromium: Browser, server: Server) -> Iterator[Callable[..., Page]]:
-    """Opens the app in a browser of its own: ``open_page(path, locale=…, viewport=…)``."""
+    """Opens the app in a browser of its own: ``open_page(path, locale=…, viewport=…)``.
+
+    ``may_disconnect=True`` where the test itself cuts the connection.
+    """
     contexts: list[BrowserContext] = []
     troubles: list[str] = []
 
-    def open_one(path: str = "", **options: object) -> Page:
+    def open_one(path: str = "", may_disconnect: bool = False, **options: object) -> Page:
         settings = {"viewport": {"width": 1280, "height": 720}, "locale": "en-US", **options}
         context = chromium.new_context(**settings)
         contexts.append(context)
         page = context.new_page()
         page.set_default_timeout(20_000)
-        page.on("console", lambda message: message.type == "error" and troubles.append(message.text))
+        page.on("console", lambda message: message.type == "error" and not (may_disconnect and "net::" in message.text)
+                and troubles.append(message.text))
         page.on("pageerror", lambda error: troubles.append(str(error)))
         page.on("request", lambda request: request.url.startswith(("data:", "blob:", server.url))
                 or troubles.append(f"a request beyond the server: {request.url}"))

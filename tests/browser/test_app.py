@@ -142,6 +142,34 @@ def test_a_closed_tab_stops_its_run(open_page: OpenPage):
     assert steps(later) <= made + 2, "steps were made after the tab was closed"
 
 
+def test_a_lost_connection_is_said_and_comes_back(open_page: OpenPage):
+    page = open_page(may_disconnect=True)
+    start(page, pace="second")
+    page.context.set_offline(True)
+    problem = page.locator('#lab-controls [data-part="problem"]')
+    expect(problem).to_contain_text("connection is lost", timeout=15_000)
+    page.context.set_offline(False)
+    expect(problem).to_have_text("", timeout=15_000)
+    before = steps(page)
+    page.wait_for_function("before => parseInt(document.querySelector('.lab-state').textContent.match(/\\d+/)) > before",
+                           arg=before)
+    stop(page)
+
+
+def test_the_page_keeps_up(open_page: OpenPage):
+    """From a step's commit to its picture; printed, with a bound that a busy machine still holds."""
+    page = open_page()
+    page.get_by_text("Generation settings").click()
+    page.locator("#lab-max_new_tokens input[type=number]").fill("200")
+    start(page)
+    expect(state(page)).to_have_text(re.compile("Finished"), timeout=ENOUGH)
+    delays = sorted(page.evaluate("speculationLab.channels.live.delays"))
+    assert len(delays) > 20
+    p50, p95 = delays[len(delays) // 2], delays[int(len(delays) * 0.95)]
+    print(f"commit to paint: p50 {p50} ms, p95 {p95} ms over {len(delays)} pictures")
+    assert p50 <= 400
+
+
 def test_the_language_changes_without_a_reload_and_is_remembered(open_page: OpenPage):
     page = open_page()
     page.locator("#lab-prompt textarea").fill("keep me")

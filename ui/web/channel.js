@@ -46,6 +46,7 @@ function createChannel({ element, props, server, tab }) {
     if (run && run !== id) leave();
     [run, steps, version, opened, wanted] = [id, 0, 0, false, step];
     best = showBest ? { step: 0, accepted: 0 } : null;
+    root.classList.add("lab-waiting");  // what is drawn belongs to the run before
     writeAddress();
     follow(++attached);
   }
@@ -77,6 +78,7 @@ function createChannel({ element, props, server, tab }) {
     if (answer.run) {
       player.open(answer.run);
       opened = true;
+      root.classList.remove("lab-waiting");
       if (wanted !== null) player.goTo(wanted);  // the player waits for it to arrive
       wanted = null;
     }

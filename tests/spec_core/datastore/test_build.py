@@ -62,6 +62,13 @@ def test_a_large_vocabulary_takes_four_bytes_a_token(tmp_path, wide_tokenizer):
     assert store.tokens.tolist() == [69999, 1, 69999, 1, 65535, 2, 2**32 - 1]
 
 
+def test_ids_beyond_the_vocabulary_are_refused(corpus_folder, tokenizer, stores, monkeypatch):
+    monkeypatch.setattr(build, "vocabulary_size", lambda tokenizer: 100)
+    with pytest.raises(StoreError, match="token ids beyond its vocabulary of 100"):
+        build_store(files_corpus([corpus_folder]), "mine", tokenizer)
+    assert everything_in(stores) == []
+
+
 def test_skipped_files_are_reported(corpus_folder, tokenizer):
     (corpus_folder / "binary").write_bytes(b"\0")
     (corpus_folder / "empty").write_bytes(b"")

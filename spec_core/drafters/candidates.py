@@ -1,0 +1,56 @@
+"""Drawing sibling candidates, and putting a draft together level by level."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..draws import Draws
+from ..tree import DraftTree
+from .base import Draft
+
+
+def draw_candidates(q: np.ndarray, k: int, replacement: bool, draws: Draws) -> list[int]:
+    """``k`` tokens drawn from q, in the order drawn; fewer where q without replacement runs out.
+
+    Source: Yang et al., "Multi-Candidate Speculative Decoding" (2024), §4.
+    """
+    tokens: list[int] = []
+    rest = q.copy()
+    for _ in range(k):
+        if not rest.any():
+            break
+        token = draws.choose(rest)
+        tokens.append(token)
+        if not replacement:
+            rest[token] = 0.0
+    return tokens
+
+
+class DraftBuilder:
+    """Collects the nodes of a draft in pseudo-sequence order, with the q and the order of their draws."""
+
+    def __init__(self, replacement: bool = False) -> None:
+        self.tokens: list[int] = []
+        self.parents: list[int] = []
+        self._probs: list[float] = []
+        self._q: dict[int, np.ndarray] = {}
+        self._drawn: dict[int, list[int]] = {}
+        self._replacement = replacement
+
+    def add(self, parent: int, tokens: list[int], q: np.ndarray) -> list[int]:
+        """Children of ``parent``, as drawn from q. Returns their nodes; a token drawn twice is one node."""
+        nodes: dict[int, int] = {}
+        for token in tokens:
+            if token not in nodes:
+                nodes[token] = len(self.tokens)
+                self.tokens.append(token)
+                self.parents.append(parent)
+                self._probs.append(float(q[token]))
+        self._q[parent] = q
+        self._drawn[parent] = [nodes[token] for token in tokens]
+        return list(nodes.values())
+
+    def draft(self, details: dict) -> Draft:
+        """The finished draft."""
+        tree = DraftTree(tuple(self.tokens), tuple(self.parents), draft_probs=tuple(self._probs))
+        return Draft(tree, details, self._q, self._drawn, self._replacement)

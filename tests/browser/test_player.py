@@ -1,0 +1,390 @@
+"""The player in a standalone page, in a real Chromium: every panel, linked, by pointer and by key."""
+
+from __future__ import annotations
+
+import re
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "visualizers"))
+from synthetic import synthetic_trace
+
+from spec_core.trace import Trace
+from spec_core.tree import DraftTree
+from visualizers.page import standalone_html
+from visualizers.views import run_view, step_view
+
+# One frame to draw, one to be sure that it was drawn.
+DRAWN = "new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => requestAnimationFrame(done))))"
+FORK = 3  # a step whose tree forks, with accepted and rejected nodes
+
+
+@pytest.fixture(scope="module")
+def trace() -> Trace:
+    return synthetic_trace(steps=40)
+
+
+@pytest.fixture
+def page_of(chromium: Browser, tmp_path: Path) -> Iterator[Callable[..., Page]]:
+    """Opens a trace as a standalone page; a script error or a request anywhere fails the test."""
+    troubles: list[str] = []
+    contexts = []
+
+    def open_one(trace: Trace, width: int = 1280, height: int = 720, **options: object) -> Page:
+        path = tmp_path / "run.html"
+        path.write_text(standalone_html(trace), encoding="utf-8")
+        context = chromium.new_context(viewport={"width": width, "height": height}, **options)
+        contexts.append(context)
+        page = context.new_page()
+        page.set_default_timeout(10_000)
+        page.on("pageerror", lambda error: troubles.append(str(error)))
+        page.on("console", lambda message: message.type == "error" and troubles.append(message.text))
+        page.on("dialog", lambda dialog: (troubles.append(f"a dialog: {dialog.message}"), dialog.dismiss()))
+        page.on("request", lambda request: request.url.startswith("file://") or troubles.append(request.url))
+        page.goto(path.as_uri())
+        go_to(page, FORK)
+        return page
+
+    yield open_one
+    for context in contexts:
+        context.close()
+    assert not troubles, troubles
+
+
+def go_to(page: Page, step: int) -> None:
+    page.evaluate(f"specPlayer.goTo({step}), {DRAWN}")
+
+
+def step_of(page: Page) -> int:
+    return page.evaluate(f"{DRAWN}.then(() => specPlayer.state().step)")
+
+
+def whole_text(trace: Trace) -> str:
+    """Prompt and output, bytes of split characters put together."""
+    text = "".join(trace.run["prompt_pieces"]) + trace.output_text
+    return re.sub(r"(⟨[0-9a-f]{2}⟩)+", lambda found: bytes.fromhex(re.sub("[⟨⟩]", "", found[0])).decode(), text)
+
+
+def painted(page: Page, selector: str) -> int:
+    """How many different colours a canvas shows."""
+    return page.locator(selector).first.evaluate(
+        """(canvas) => new Set(new Uint32Array(canvas.getContext("2d")
+             .getImageData(0, 0, canvas.width, canvas.height).data.buffer)).size""")
+
+
+def camera(page: Page) -> str:
+    return page.locator(".sp-trie > g").get_attribute("transform")
+
+
+def test_no_panel_is_empty(page_of: Callable[..., Page], trace: Trace) -> None:
+    page = page_of(trace)
+    view = step_view(trace.steps[FORK])
+    assert page.evaluate("SpecPlayer.writtenText(document.querySelector('.sp-flow'))") == whole_text(trace)
+    assert page.locator(".sp-tok.sp-output").count() >= sum(len(step.committed.ids) for step in trace.steps)
+    assert page.locator(".sp-ghost").count() > 0
+    assert page.locator(".sp-tok.sp-suffix").count() >= view["match"]["length"]
+    assert painted(page, ".sp-track canvas") > 4
+    assert page.locator(".sp-node:visible").count() >= len(view["pieces"])
+    assert page.locator(".sp-chip:visible").count() == view["selected"] + 1
+    assert painted(page, ".sp-mask canvas") > 3
+    assert "94" in page.locator(".sp-sentence").inner_text()
+    assert page.locator(".sp-figure-value").first.inner_text() not in ("", "–")
+    assert page.locator(".sp-depth:visible").count() > 0
+    assert page.locator(".sp-decision").count() == len(trace.steps[FORK].arithmetic)
+
+
+def test_text_tells_where_each_token_came_from(page_of: Callable[..., Page], trace: Trace) -> None:
+    page = page_of(trace)
+    shown = page.evaluate("""[...document.querySelectorAll(".sp-output")].map((node) =>
+        [Number(node.dataset.token), ["accepted", "recovered", "bonus"].find((kind) => node.classList.contains("sp-" + kind))])""")
+    first = len(trace.run["prompt_pieces"])
+    kinds = [kind for step in trace.steps for kind in step.committed.kinds]
+    assert dict(shown) == {first + i: kind for i, kind in enumerate(kinds)}
+
+
+def test_split_characters_are_whole_again(page_of: Callable[..., Page], trace: Trace) -> None:
+    assert "⟨e5⟩⟨a5⟩" in trace.output_text
+    page = page_of(trace)
+    shares = page.locator(".sp-glyph").first.locator(".sp-share")
+    assert shares.count() == 2
+    assert len({shares.nth(i).get_attribute("data-token") for i in range(2)}) == 2
+
+
+def test_hostile_pieces_show_as_text(page_of: Callable[..., Page], trace: Trace) -> None:
+    page = page_of(trace)
+    text = page.locator(".sp-flow").inner_text()
+    assert "<script>alert(1)</script>" in text
+    assert '"><img src=x onerror=alert(1)>' in text
+    for step in range(len(trace.steps)):
+        go_to(page, step)
+    assert page.locator("#player img, #player script, #player b").count() == 0
+
+
+def test_keys_move_through_the_run(page_of: Callable[..., Page], trace: Trace) -> None:
+    page = page_of(trace)
+    last = len(trace.steps) - 1
+    for key, expected in [("ArrowRight", FORK + 1), ("ArrowLeft", FORK), ("End", last), ("ArrowRight", last),
+                          ("Home", 0), ("ArrowLeft", 0)]:
+        page.keyboard.press(key)
+        assert step_of(page) == expected, key
+    page.keyboard.press("f")
+    assert step_of(page) == last
+    assert page.evaluate("specPlayer.state().following")
+    go_to(page, 0)
+    page.locator(".sp-select").select_option("10")
+    page.locator(".sp-select").blur()
+    page.keyboard.press(" ")
+    deadline = time.monotonic() + 10
+    while step_of(page) < 3 and time.monotonic() < deadline:
+        page.wait_for_timeout(50)
+    page.keyboard.press(" ")
+    halted = step_of(page)
+    assert halted >= 3
+    page.wait_for_timeout(300)
+    assert step_of(page) == halted
+
+
+def test_keys_leave_typing_alone(page_of: Callable[..., Page], trace: Trace) -> None:
+    page = page_of(trace)
+    page.evaluate("document.body.append(document.createElement('textarea'))")
+    page.locator("textarea").focus()
+    page.keyboard.type("fp ?")
+    page.keyboard.press("ArrowRight")
+    assert page.locator("textarea").input_value() == "fp ?"
+    assert step_of(page) == FORK
+    assert page.locator(".sp-projector").count() == 0
+
+
+def test_a_node_lights_up_everywhere(page_of: Callable[..., Page], trace: Trace) -> None:
+    page = page_of(trace, height=1300)
+    view = step_view(trace.steps[FORK])
+    node = view["verdicts"].index("a")
+    for place in (f".sp-chip[data-node='{node}']", f".sp-trie .sp-node[data-node='{node}'] circle",
+                  f".sp-decision[data-node='{node}']"):
+        page.locator(place).first.hover()
+        page.evaluate(DRAWN)
+        assert page.locator(f".sp-chip.sp-lit[data-node='{node}']").count() == 1, place
+        assert page.locator(f".sp-trie .sp-lit[data-node='{node}']").count() == 1, place
+        assert page.locator(".sp-tok.sp-lit").count() >= 1, place
+        assert f"#{node + 1}" in page.locator(".sp-caption").inner_text(), place
+        assert page.locator(".sp-hint").is_visible(), place
+    page.mouse.move(2, 2)
+    page.evaluate(DRAWN)
+    assert page.locator(".sp-chip.sp-lit, .sp-trie .sp-lit").count() == 0
+    assert page.locator(".sp-hint").is_hidden()
+
+
+def test_a_pin_outlasts_the_pointer_and_new_steps(page_of: Callable[..., Page], trace: Trace) -> None:
+    page = page_of(trace, height=1300)
+    page.locator(".sp-chip[data-node='2']").click()
+    page.mouse.move(2, 2)
+    page.evaluate(DRAWN)
+    assert page.locator(".sp-chip.sp-lit[data-node='2']").count() == 1
+    assert page.locator(".sp-hint").is_visible()
+    more = {**step_view(trace.steps[5]), "index": len(trace.steps)}
+    page.evaluate("(view) => specPlayer.append([view])", more)
+    assert step_of(page) == FORK
+    assert page.locator(".sp-chip.sp-lit[data-node='2']").count() == 1
+    page.keyboard.press("Escape")
+    page.evaluate(DRAWN)
+    assert page.locator(".sp-chip.sp-lit").count() == 0
+
+
+def test_nodes_can_be_walked_by_key(page_of: Callable[..., Page], trace: Trace) -> None:
+    page = page_of(trace)
+    page.locator(".sp-chips").focus()
+    for expected in (-1, 0, 1):
+        page.keyboard.press("ArrowDown")
+        page.evaluate(DRAWN)
+        assert page.locator(".sp-chip.sp-lit").get_attribute("data-node") == str(expected)
+    page.keyboard.press("ArrowUp")
+    page.evaluate(DRAWN)
+    assert page.locator(".sp-chip.sp-lit").get_attribute("data-node") == "0"
+    assert step_of(page) == FORK
+
+
+def test_zoom_and_pan_survive_steps(page_of: Callable[..., Page], trace: Trace) -> None:
+    page = page_of(trace, height=1300)
+    before = camera(page)
+    box = page.locator(".sp-trie").bounding_box()
+    x, y = box["x"] + box["width"] - 40, box["y"] + box["height"] - 30
+    page.mouse.move(x, y)
+    page.mouse.move(x - 5, y - 5)
+    page.mouse.wheel(0, -300)
+    page.evaluate(DRAWN)
+    zoomed = camera(page)
+    assert zoomed != before
+    page.mouse.down()
+    page.mouse.move(x - 80, y - 60, steps=3)
+    page.mouse.up()
+    moved = camera(page)
+    assert moved != zoomed
+    page.keyboard.press("ArrowRight")
+    assert step_of(page) == FORK + 1
+    page.evaluate("(view) => specPlayer.append([view])", {**step_view(trace.steps[5]), "index": len(trace.steps)})
+    page.evaluate(DRAWN)
+    assert camera(page) == moved
+    page.locator(".sp-panel-trie .sp-icon").last.click()
+    go_to(page, FORK)
+    assert camera(page) == before
+
+
+def test_no_labels_of_the_trie_overlap(page_of: Callable[..., Page], trace: Trace) -> None:
+    page = page_of(trace)
+    for step in range(0, len(trace.steps), 4):
+        go_to(page, step)
+        clashes = page.evaluate("""() => {
+          const boxes = [...document.querySelectorAll(".sp-trie .sp-node")].filter((node) => node.style.display !== "none")
+            .flatMap((node) => [...node.querySelectorAll("text, circle")].filter((part) => part.tagName === "circle" || part.textContent)
+              .map((part) => ({ node, box: part.getBoundingClientRect() })));
+          const overlap = (a, b) => a.left < b.right - 1 && b.left < a.right - 1 && a.top + 3 < b.bottom - 3 && b.top + 3 < a.bottom - 3;
+          return boxes.flatMap((a, i) => boxes.slice(i + 1).filter((b) => a.node !== b.node && overlap(a.box, b.box))
+            .map((b) => a.node.textContent + " / " + b.node.textContent));
+        }""")
+        assert not clashes
+
+
+def test_the_mask_is_that_of_the_tree(page_of: Callable[..., Page], trace: Trace) -> None:
+    page = page_of(trace)
+    for step in trace.steps:
+        tree = DraftTree(tuple(step.tree.tokens), tuple(step.tree.parents))
+        assert page.evaluate("(parents) => SpecPlayer.maskFromParents(parents)", step.tree.parents) == tree.mask.tolist()
+
+
+def test_the_plain_causal_mask_shows_what_would_leak(page_of: Callable[..., Page], trace: Trace) -> None:
+    page = page_of(trace)
+    before = painted(page, ".sp-mask canvas")
+    page.locator(".sp-mode").nth(1).click()
+    page.evaluate(DRAWN)
+    assert painted(page, ".sp-mask canvas") > before
+    go_to(page, FORK + 1)
+    assert page.locator(".sp-mode").nth(1).get_attribute("aria-pressed") == "true"
+
+
+def test_running_totals_are_those_of_the_trace(page_of: Callable[..., Page], trace: Trace) -> None:
+    page = page_of(trace)
+    shown = page.evaluate("(views) => views.reduce((before, view) => SpecPlayer.addTotals(before, view), null)",
+                          [step_view(step) for step in trace.steps])
+    totals = trace.totals
+    assert (shown["steps"], shown["tokens"]) == (totals["steps"], totals["tokens"])
+    assert shown["tokensPerCall"] == pytest.approx(totals["tokens_per_call"])
+    assert shown["tokensPerSecond"] == pytest.approx(totals["tokens_per_second"], rel=1e-3)
+    rates = [accepted / reached for accepted, reached in zip(shown["accepted"], shown["reached"], strict=True)]
+    assert rates == pytest.approx(totals["acceptance_by_depth"])
+    go_to(page, len(trace.steps) - 1)
+    assert page.locator(".sp-figure-value").first.inner_text() == str(round(totals["tokens_per_call"] + 1e-9, 2))
+
+
+def test_language_changes_at_once(page_of: Callable[..., Page], trace: Trace) -> None:
+    page = page_of(trace)
+    page.locator("[data-language=zh]").click()
+    page.evaluate(DRAWN)
+    shown = page.locator("#player").inner_text()
+    assert "伪序列" in shown and "注意力掩码" in shown
+    assert "player." not in shown
+    assert step_of(page) == FORK
+    page.locator("[data-language=en]").click()
+    page.evaluate(DRAWN)
+    assert "Pseudo-sequence" in page.locator("#player").inner_text()
+
+
+def test_every_figure_has_its_definition(page_of: Callable[..., Page], trace: Trace) -> None:
+    page = page_of(trace, height=1300)
+    defined = page.locator(".sp-defined:visible")
+    assert defined.count() >= 14
+    for i in range(defined.count()):
+        defined.nth(i).focus()
+        text = page.locator(".sp-hint").inner_text()
+        assert len(text) > 30 and not text.startswith("player."), text
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_projector_is_large_and_complete(page_of: Callable[..., Page], trace: Trace, language: str) -> None:
+    page = page_of(trace, color_scheme="dark" if language == "zh" else "light")
+    page.locator(f"[data-language={language}]").click()
+    page.keyboard.press("p")
+    page.evaluate(DRAWN)
+    small = page.evaluate("""() => [...document.querySelectorAll("#player *")]
+      .filter((node) => node.checkVisibility() && [...node.childNodes].some((child) => child.nodeType === 3 && child.data.trim()))
+      .filter((node) => !node.matches(".sp-live, .sp-probe") && parseFloat(getComputedStyle(node).fontSize) < 18)
+      .map((node) => node.className.baseVal ?? node.className)""")
+    assert not small
+    outside = page.evaluate("""() => [...document.querySelectorAll(".sp-panel, .sp-top")].filter((node) => {
+      const box = node.getBoundingClientRect();
+      return box.left < 0 || box.top < 0 || box.right > innerWidth || box.bottom > innerHeight || box.height < 30;
+    }).map((node) => node.className)""")
+    assert not outside
+    page.keyboard.press("p")
+    page.evaluate(DRAWN)
+    assert page.locator(".sp-projector").count() == 0
+
+
+def test_help_opens_and_closes(page_of: Callable[..., Page], trace: Trace) -> None:
+    page = page_of(trace)
+    page.keyboard.press("?")
+    assert page.locator("dialog.sp-help").is_visible()
+    page.keyboard.press("Escape")
+    assert page.locator("dialog.sp-help").is_hidden()
+
+
+@pytest.mark.parametrize("width", [700, 950, 1280, 1590])
+def test_nothing_is_wider_than_the_player(page_of: Callable[..., Page], trace: Trace, width: int) -> None:
+    page = page_of(trace, width=width + 40)
+    assert page.evaluate("document.documentElement.scrollWidth") <= width + 40
+    spilling = page.evaluate("""() => [...document.querySelectorAll(".sp-head, .sp-top, .sp-sentence, .sp-figures")]
+      .filter((node) => node.scrollWidth > node.clientWidth + 1).map((node) => node.className + node.textContent)""")
+    assert not spilling
+
+
+def test_two_players_live_in_one_page(page_of: Callable[..., Page], trace: Trace) -> None:
+    page = page_of(trace)
+    page.evaluate("""(data) => {
+      const root = document.createElement("div");
+      root.id = "second";
+      document.body.append(root);
+      globalThis.second = SpecPlayer.create(root, { strings: { en: {}, zh: {} }, language: "en" });
+      second.open(data.run);
+      second.append(data.steps);
+    }""", {"run": run_view(trace.run), "steps": [step_view(step) for step in trace.steps[:4]]})
+    page.evaluate(DRAWN)
+    page.mouse.move(1, 1)
+    page.keyboard.press("ArrowLeft")
+    assert step_of(page) == FORK and page.evaluate("second.state().step") == 3
+    page.locator("#second .sp-chips").focus()
+    page.keyboard.press("ArrowLeft")
+    assert step_of(page) == FORK and page.evaluate("second.state().step") == 2
+    page.evaluate("second.destroy()")
+    assert page.locator("#second *").count() == 0
+    page.locator("#player .sp-chips").focus()
+    page.keyboard.press("ArrowLeft")
+    assert step_of(page) == FORK - 1
+
+
+def test_a_step_asked_for_before_it_came_is_shown_when_it_comes(page_of: Callable[..., Page], trace: Trace) -> None:
+    page = page_of(trace)
+    page.evaluate("(run) => { specPlayer.open(run); specPlayer.goTo(2); }", run_view(trace.run))
+    page.evaluate("(views) => specPlayer.append(views)", [step_view(step) for step in trace.steps[:2]])
+    page.evaluate("(views) => specPlayer.append(views)", [step_view(step) for step in trace.steps[2:6]])
+    assert step_of(page) == 2
+    # The same steps again, as after a lost connection, change nothing.
+    page.evaluate("(views) => specPlayer.append(views)", [step_view(step) for step in trace.steps[3:6]])
+    assert page.locator(".sp-count-text").inner_text() == "Step 3 of 6"
+
+
+def test_a_long_run_costs_no_more_elements_a_step(page_of: Callable[..., Page], trace: Trace) -> None:
+    page = page_of(trace)
+    count = "document.querySelectorAll('#player *').length"
+    views = [{**step_view(trace.steps[i % 10]), "index": i} for i in range(400)]
+    page.evaluate("(run) => specPlayer.open(run)", run_view(trace.run))
+    sizes = []
+    for start in range(0, 400, 100):
+        page.evaluate("(views) => specPlayer.append(views)", views[start:start + 100])
+        page.evaluate(DRAWN)
+        sizes.append(page.evaluate(count))
+    growth = [after - before for before, after in zip(sizes, sizes[1:], strict=False)]
+    assert max(growth) - min(growth) < 60
