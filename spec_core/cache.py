@@ -1,4 +1,4 @@
-"""The target's key/value cache: one buffer for all layers, rolled back to the accepted path in place."""
+"""A model's key/value cache: one buffer for all layers, rolled back to the accepted path in place."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ FIRST_CAPACITY = 512
 
 
 class TreeCache(Cache):
-    """Keys and values of the committed tokens, and behind them those of the tree in hand.
+    """Keys and values of the committed tokens, and behind them the pending rows of the tree in hand.
 
-    ``forward`` appends the rows of root and tree; ``keep`` moves the rows of the accepted
-    path together and forgets the rest. Nothing is copied that grows with the context,
-    but when the buffer doubles.
+    A forward writes its rows behind the pending ones, and ``append`` counts them in;
+    ``keep`` moves the rows of the accepted path together and forgets the rest. Nothing is
+    copied that grows with the context, but when the buffer doubles.
 
     Args:
         layers: number of attention layers of the model.
@@ -24,18 +24,37 @@ class TreeCache(Cache):
     def __init__(self, layers: int) -> None:
         super().__init__(layers=[_Layer(self, i) for i in range(layers)])
         self.length = 0
+        self.pending_positions: list[int] = []
         self._buffer: torch.Tensor | None = None  # (layers, keys | values, heads, capacity, dim)
 
     def clear(self) -> None:
         """Forget everything; the buffer stays for the next sequence."""
-        self.length = 0
+        self.crop(0)
+
+    @property
+    def pending(self) -> int:
+        """Rows that were computed and neither committed nor dropped."""
+        return len(self.pending_positions)
+
+    def append(self, positions: Sequence[int]) -> None:
+        """The last forward's rows are now pending; these are their position ids."""
+        self.pending_positions += positions
+
+    def drop_pending(self) -> None:
+        """Forget the pending rows."""
+        self.pending_positions = []
+
+    def crop(self, length: int) -> None:
+        """Forget the pending rows, and the committed ones from ``length`` on."""
+        self.length = min(self.length, length)
+        self.drop_pending()
 
     @torch.inference_mode()
     def keep(self, rows: Sequence[int]) -> None:
-        """Commit the given rows of the last forward, in this order; the others are gone.
+        """Commit the given pending rows, in this order; the others are gone.
 
         Args:
-            rows: strictly increasing; 0 is the root. ``rows[i] ≥ i``, so moving forward in place is safe.
+            rows: strictly increasing, so ``rows[i] ≥ i`` and moving forward in place is safe.
         """
         moved = [(i, row) for i, row in enumerate(rows) if i != row]
         if moved:
@@ -43,14 +62,16 @@ class TreeCache(Cache):
             source = torch.tensor([self.length + row for _, row in moved], device=self._buffer.device)
             self._buffer[:, :, :, target] = self._buffer.index_select(3, source)
         self.length += len(rows)
+        self.drop_pending()
 
     def write(self, layer: int, keys: torch.Tensor, values: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        """Put (1, heads, n, dim) behind the committed rows; returns views (1, heads, length + n, dim)."""
-        end = self.length + keys.shape[-2]
+        """Put (1, heads, n, dim) behind all rows; returns views (1, heads, length + pending + n, dim)."""
+        begin = self.length + self.pending
+        end = begin + keys.shape[-2]
         if self._buffer is None or end > self._buffer.shape[3] or self._buffer.dtype != keys.dtype:
             self._grow(keys, end)
-        self._buffer[layer, 0, :, self.length:end] = keys[0]
-        self._buffer[layer, 1, :, self.length:end] = values[0]
+        self._buffer[layer, 0, :, begin:end] = keys[0]
+        self._buffer[layer, 1, :, begin:end] = values[0]
         return self._buffer[layer, 0, None, :, :end], self._buffer[layer, 1, None, :, :end]
 
     def _grow(self, keys: torch.Tensor, needed: int) -> None:
@@ -85,11 +106,11 @@ class _Layer(CacheLayerMixin):
 
     def get_mask_sizes(self, query_length: int) -> tuple[int, int]:
         """Keys that a query of this length sees, and their offset."""
-        return self._cache.length + query_length, 0
+        return self.get_seq_length() + query_length, 0
 
     def get_seq_length(self) -> int:
-        """Committed rows."""
-        return self._cache.length
+        """Committed and pending rows."""
+        return self._cache.length + self._cache.pending
 
     def get_max_length(self) -> int:
         """No maximum."""

@@ -133,20 +133,24 @@ def _record(tree: DraftTree, verdict: Verdict, target: TargetModel) -> TreeRecor
 
 def _arithmetic(verdict: Verdict, tree: DraftTree, verification: Verification, processors: Processors,
                 visited: dict[int, np.ndarray], target: TargetModel) -> list[dict[str, Any]]:
-    """The rule's entries, each with its token's piece and the target's most probable alternatives.
+    """The rule's entries, each with the piece that it is about; the first of a node also with p's most probable tokens.
 
-    At temperature 0 the alternatives carry the model's own probabilities (softmax of the
-    scores), since p itself is one-hot.
+    At temperature 0 these carry the model's own probabilities (softmax of the scores),
+    since p itself is one-hot.
     """
+    shown: set[int] = set()
     for entry in verdict.arithmetic:
         node = entry["node"]
+        entry["piece"] = target.pieces[entry["draw"] if "draw" in entry else tree.tokens[entry["candidate"]]]
+        if node in shown:
+            continue
+        shown.add(node)
         if processors.sampling.temperature == 0.0:
             path = [tree.tokens[i] for i in tree.path(node)]
             p = processors.scores(verification.logits[node + 1], path).softmax(-1)
         else:
             p = torch.from_numpy(visited[node])
         best = p.topk(min(TOP, len(p)))
-        entry["piece"] = target.pieces[entry["draw"]]
         entry["top"] = [[target.pieces[token], round(prob, 6)]
                         for token, prob in zip(best.indices.tolist(), best.values.tolist(), strict=True) if prob > 0]
     return verdict.arithmetic

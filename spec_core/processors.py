@@ -59,6 +59,11 @@ class Processors:
         seen[torch.tensor(path, dtype=torch.long)] = True
         return torch.where(seen, torch.where(scores < 0, scores * penalty, scores / penalty), scores)
 
+    def confidence(self, logits: torch.Tensor, path: Sequence[int]) -> float:
+        """Softmax probability of the most probable token, before temperature, top-k and top-p."""
+        scores = self.scores(logits, path)
+        return float(torch.exp(scores.max() - scores.logsumexp(-1)))
+
     def probabilities(self, logits: torch.Tensor, path: Sequence[int]) -> np.ndarray:
         """p of the token that follows ``path``.
 

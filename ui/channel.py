@@ -46,9 +46,9 @@ def part(script: str) -> str:
 def server_functions(runs: Runs) -> list[Callable[..., Any]]:
     """What the page's scripts may call; each takes one object."""
 
-    async def changes(data: dict[str, Any]) -> Any:
+    async def changes(data: Any) -> Any:
         answer = await runs.changes(_text(data, "run"), _text(data, "follower"), _whole(data, "after"),
-                                    _whole(data, "version"), data.get("opened") is True, HOLD_SECONDS)
+                                    _whole(data, "version"), _value(data, "opened") is True, HOLD_SECONDS)
         return GONE if answer is None else Response(answer, media_type="application/json")
 
     def control(data: Any) -> dict[str, Any]:
@@ -65,12 +65,12 @@ def server_functions(runs: Runs) -> list[Callable[..., Any]]:
             run.leave(_text(data, "follower"))
         return {}
 
-    def trace(data: Any) -> Any:
+    def trace(data: Any) -> dict[str, Any]:
         run = _run(runs, data)
         if run is None or run.trace is None:
             return GONE
-        return Response(json.dumps(run.trace.to_json(), ensure_ascii=False).encode("utf-8", "replace"),
-                        media_type="application/json")
+        # as text: a browser would round a large whole number, such as a seed
+        return {"text": json.dumps(run.trace.to_json(), ensure_ascii=False)}
 
     def open_trace(data: Any) -> dict[str, Any]:
         text = _text(data, "text")
@@ -89,11 +89,15 @@ def _run(runs: Runs, data: Any) -> Run | None:
     return runs.get(_text(data, "run"))
 
 
+def _value(data: Any, name: str) -> Any:
+    return data.get(name) if isinstance(data, dict) else None
+
+
 def _text(data: Any, name: str) -> str:
-    value = data.get(name) if isinstance(data, dict) else None
+    value = _value(data, name)
     return value if isinstance(value, str) else ""
 
 
 def _whole(data: Any, name: str) -> int:
-    value = data.get(name) if isinstance(data, dict) else None
+    value = _value(data, name)
     return value if isinstance(value, int) else 0

@@ -20,8 +20,8 @@ from .views import run_view, step_view
 PLAYER = Path(__file__).resolve().parent.parent / "assets" / "player"
 MODULES = ("dom", "words", "pieces", "store", "totals", "palette", "actions", "utf8", "text-writer", "hints", "panel",
            "card", "text", "timeline", "facts", "run-facts", "pan-zoom", "trie-geometry", "trie", "pseudo", "mask",
-           "head", "transport", "help", "keys", "player")
-STYLES = ("base", "frame", "text", "facts", "tree", "projector", "page")
+           "head", "transport", "help", "keys", "shape", "player")
+STYLES = ("base", "frame", "text", "facts", "tree", "shape", "projector", "page")
 
 # Nothing may be loaded, whatever a trace holds: the page is complete in itself.
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:"

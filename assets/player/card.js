@@ -21,7 +21,8 @@
     const head = SP.el("div", "sp-card-head", {},
       SP.el("span", `sp-card-piece sp-v-${verdict}`, {}, node < 0 ? words.say("player.root") : SP.visible(view.pieces[node])),
       SP.el("span", `sp-card-verdict sp-v-${verdict}`, {}, `${SP.GLYPHS[verdict]} ${words.say(`player.verdict.${verdict}`)}`));
-    return [head, numbers(words, view, node), ...path(words, view, node), ...source(words, view, node)];
+    return [head, numbers(words, view, node), ...path(words, view, node), ...next(words, view, node),
+      ...source(words, view, node)];
   };
 
   function numbers(words, view, node) {
@@ -45,6 +46,19 @@
     if (node < 0 || view.columns[node] < 2) return [];
     return [SP.el("div", "sp-card-name", {}, words.say("player.node.path")),
       SP.el("div", "sp-card-path", {}, SP.short(SP.pathText(view, node), 90))];
+  }
+
+  // The likeliest next tokens where the walk came by, as bars.
+  function next(words, view, node) {
+    const top = view.arithmetic.find((entry) => entry.node === node)?.top;
+    if (!top) return [];
+    const rows = top.slice(0, 5).flatMap(([piece, p]) => {
+      const bar = SP.el("span", "sp-bar");
+      bar.style.width = `${Math.max(1, 100 * p)}%`;
+      return [SP.el("span", "sp-bar-piece", {}, SP.short(piece, 12)), SP.el("span", "sp-bar-well", {}, bar),
+        SP.el("span", "sp-card-value", {}, words.p(p))];
+    });
+    return [SP.el("div", "sp-card-name", {}, words.say("player.node.next")), SP.el("div", "sp-bars", {}, ...rows)];
   }
 
   function source(words, view, node) {

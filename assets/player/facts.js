@@ -32,17 +32,17 @@
     }
 
     render(state, changed) {
-      if (!["run", "step", "language"].some((key) => changed.has(key))) return;
       const view = SP.view(state);
+      if (!["run", "step", "language"].some((key) => changed.has(key)) && !(changed.has("status") && !view)) return;
       SP.setText(this.title, view ? this.say("player.facts.step", { step: view.index + 1 }) : this.say("player.facts.title"));
-      for (const { part, value } of this.times) SP.setText(value, view ? `${this.words.ms(view.ms[part])} ms` : "–");
+      for (const { part, value } of this.times) SP.setText(value, view ? this.words.ms(view.ms[part]) : "–");
       this.renderSentence(state, view);
       this.renderDecisions(view);
     }
 
     renderSentence(state, view) {
       if (!view) {
-        this.sentence.replaceChildren(this.player.statusText(state) || this.say("player.empty"));
+        this.sentence.replaceChildren(this.player.emptyText(state));
         return;
       }
       const join = this.say("player.fact.join");

@@ -2,8 +2,7 @@
 (function (SP) {
   "use strict";
 
-  const KEYS = [["← →", "step"], ["Space", "play"], ["Home End", "ends"], ["F", "follow"], ["P", "projector"],
-    ["↑ ↓", "nodes"], ["Esc", "release"], ["+ − 0", "zoom"], ["?", "help"]];
+  const KEYS = ["step", "play", "ends", "follow", "projector", "nodes", "release", "zoom", "help"];
   const SIGNS = ["accepted", "recovered", "bonus", "suffix", "ghost"];
 
   SP.Help = class Help {
@@ -20,7 +19,7 @@
       const rows = (list, head) => SP.el("div", "sp-help-list", {}, SP.el("div", "sp-title", {}, words.say(`player.help.${head}`)),
         ...list.flatMap(([sign, text]) => [sign, SP.el("span", "", {}, text)]));
       this.body.replaceChildren(
-        rows(KEYS.map(([key, name]) => [SP.el("kbd", "sp-kbd", {}, key), words.say(`player.help.key.${name}`)]), "keys"),
+        rows(KEYS.map((name) => [SP.el("kbd", "sp-kbd", {}, words.say(`player.help.cap.${name}`)), words.say(`player.help.key.${name}`)]), "keys"),
         rows(SIGNS.map((name) => [SP.el("span", `sp-key sp-key-${name}`, {}, words.say(`player.text.key.${name}`)),
           words.say(`player.help.sign.${name}`)]), "signs"));
       this.node.setAttribute("aria-label", words.say("player.help.title"));

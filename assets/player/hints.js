@@ -7,7 +7,7 @@
   SP.Hints = class Hints {
     constructor(player) {
       this.player = player;
-      this.node = SP.el("div", "sp-hint", { role: "tooltip", hidden: "" });
+      this.node = SP.el("div", "sp-hint", { role: "tooltip", hidden: "", id: `${player.id}-hint` });
       this.anchor = null;
     }
 
@@ -15,6 +15,7 @@
     define(target, key, values = () => ({})) {
       target.classList.add("sp-defined");
       target.tabIndex = 0;
+      target.setAttribute("aria-describedby", this.node.id);
       const show = () => this.show(target, [this.player.words.say(key, values())]);
       target.addEventListener("pointerenter", show);
       target.addEventListener("focus", show);

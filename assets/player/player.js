@@ -17,6 +17,7 @@
       this.listeners = new Set();
       this.spoken = 0;
       this.build();
+      this.shape = new SP.Shape(root);
       this.onDestroy(SP.listenToKeys(this));
       this.onDestroy(SP.watchTheme(() => this.readTheme()));
       this.readTheme();
@@ -98,6 +99,10 @@
       return stage ? `${text} · ${stage}` : text;
     }
 
+    emptyText(state) {
+      return this.statusText(state) || this.words.say("player.empty");
+    }
+
     // The last token of the context: what the tree hangs on.
     rootPiece({ run, steps, step }) {
       if (step > 0) return steps[step - 1].committed.pieces.at(-1) ?? "";
@@ -110,16 +115,8 @@
       this.store.set({ theme: this.state.theme + 1 });
     }
 
-    // Projector: the whole window, in the top layer so that nothing of the host page covers it.
     toggleProjector(on = !this.state.projector) {
-      this.root.classList.toggle("sp-projector", on);
-      if (on) {
-        this.root.setAttribute("popover", "manual");
-        this.root.showPopover();
-      } else {
-        this.root.hidePopover();
-        this.root.removeAttribute("popover");
-      }
+      this.shape.setProjector(on);
       this.store.set({ projector: on });
     }
 
@@ -148,8 +145,7 @@
       this.actions.pause();
       this.store.stop();
       for (const cleanup of this.cleanups) cleanup();
-      if (this.state.projector) this.toggleProjector(false);
-      this.store.stop();
+      this.shape.destroy();
       this.root.replaceChildren();
       this.root.classList.remove("spec-player");
     }

@@ -73,7 +73,7 @@
       const sum = totals ? SP.PARTS.reduce((all, part) => all + totals.ms[part], 0) : 0;
       const shares = SP.PARTS.map((part) => (sum ? totals.ms[part] / sum : 0));
       this.slices.forEach((slice, i) => (slice.style.flexGrow = shares[i].toFixed(4)));
-      const text = `${SP.PARTS.map((part, i) => `${this.say(`player.time.${part}`)} ${this.words.number(100 * shares[i])}`).join(" · ")} %`;
+      const text = this.say("player.run.split", Object.fromEntries(SP.PARTS.map((part, i) => [part, Math.round(100 * shares[i])])));
       SP.setText(this.splitText, totals ? text : "");
       this.split.setAttribute("aria-label", text);
     }

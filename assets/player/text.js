@@ -231,7 +231,7 @@
       const nothing = !state.run;
       this.empty.hidden = !nothing;
       this.scroller.hidden = nothing;
-      if (nothing) SP.setText(this.empty, this.player.statusText(state) || this.say("player.empty"));
+      if (nothing) SP.setText(this.empty, this.player.emptyText(state));
     }
   };
 })((globalThis.SpecPlayer ??= {}));

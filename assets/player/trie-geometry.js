@@ -2,7 +2,7 @@
 (function (SP) {
   "use strict";
 
-  const BEND = 15; // room in which an edge turns, right of the parent
+  const BEND = 13; // room in which an edge turns, right of the parent
   const MOST_LABEL = 12; // characters; the whole piece is on the node's card
   const USUAL_SIZE = 12; // px; larger (projector) means shorter labels and tighter lines
 

@@ -4,7 +4,8 @@
 
   const MARK = { accepted: "M-2.7 .2L-.9 2.2L2.9-2.2", rejected: "M-2.2-2.2L2.2 2.2M2.2-2.2L-2.2 2.2" };
   const EDGES = ["rest", "selected", "accepted", "lit"];
-  const LEAST_SCALE = 0.9; // below it labels are too small to read: rather pan
+  const LEAST_SCALE = 0.8; // below it labels are too small to read: rather pan, at READING_SCALE
+  const READING_SCALE = 0.92;
   const MOST_SCALE = 1.2;
   const MARGIN = 14;
 
@@ -27,7 +28,8 @@
       player.hints.define(this.lookupName, "player.trie.lookup.about");
       this.attempts = SP.el("span", "sp-attempts");
       this.lookup = SP.el("span", "sp-lookup", {}, this.lookupName, this.attempts);
-      this.foot = SP.el("div", "sp-legend", {}, ...this.legend.map(({ node }) => node), SP.el("span", "sp-space"), this.lookup);
+      this.tools.append(this.lookup);
+      this.foot = SP.el("div", "sp-legend", {}, ...this.legend.map(({ node }) => node));
       this.shades = SP.el("div", "sp-shades", { "aria-hidden": "true" }, ...["left", "right", "above", "below"].map((side) =>
         SP.el("span", `sp-shade sp-shade-${side}`)));
       this.stage = SP.el("div", "sp-stage", {}, this.svg, this.shades);
@@ -85,7 +87,7 @@
 
     render(state, changed) {
       const view = SP.view(state);
-      if (["run", "step", "language", "projector"].some((key) => changed.has(key))) this.draw(state, view);
+      if (["run", "step", "language", "projector"].some((key) => changed.has(key)) || (!view && changed.has("status"))) this.draw(state, view);
       if (["run", "step", "hover", "pin", "projector"].some((key) => changed.has(key))) this.light(state, view, changed);
       if (changed.has("run")) this.camera.chosen = false;
     }
@@ -98,7 +100,7 @@
       SP.setText(this.note, nothing ? "" : this.say("player.trie.note", { count: view.selected, total: view.pieces.length }));
       if (nothing) {
         this.geometry = null;
-        SP.setText(this.empty, this.say(view ? "player.trie.empty" : "player.empty"));
+        SP.setText(this.empty, view ? this.say("player.trie.empty") : this.player.emptyText(state));
         return;
       }
       const size = state.projector ? 19 : 12;
@@ -185,7 +187,7 @@
       if (!width) return;
       const { geometry } = this;
       const whole = Math.min((width - 2 * MARGIN) / geometry.width, (height - 2 * MARGIN) / geometry.height);
-      const scale = SP.clamp(whole, LEAST_SCALE, MOST_SCALE);
+      const scale = whole < LEAST_SCALE ? READING_SCALE : Math.min(whole, MOST_SCALE);
       const accepted = geometry.nodes.filter((node) => node.verdict === "accepted");
       const lowest = Math.max(0, ...accepted.map((node) => node.y)) * scale;
       const up = Math.max(0, lowest - (height - 4 * MARGIN));

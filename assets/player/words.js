@@ -41,11 +41,11 @@
 
     // Milliseconds with three figures at most, so that columns do not jump.
     ms(value) {
-      return this.number(value, value < 10 ? 1 : 0);
+      return this.say("player.ms", { value: this.number(value, value < 10 ? 1 : 0) });
     }
 
     percent(value) {
-      return `${this.number(100 * value)} %`;
+      return this.say("player.percent", { value: this.number(100 * value) });
     }
 
     // Probabilities: enough figures to tell small ones from zero.

@@ -23,8 +23,8 @@ class BlockVerification:
     whole chain passes with w_γ. The next token is drawn from max(w p − q, 0) after the
     longest prefix that passed, from p after the whole chain.
 
-    Arithmetic: one entry a prefix, ``{"node": its last, "rule", "p", "q", "weight", "threshold",
-    "u", "accepted"}``, and ``{"node", "rule", "draw": token, "p"}``.
+    Arithmetic: one entry a prefix, ``{"node", "rule", "candidate": its last node, "p", "q", "weight",
+    "threshold", "u", "accepted"}``, and ``{"node", "rule", "draw": token, "p"}``.
     """
 
     name = "block"
@@ -47,7 +47,7 @@ class BlockVerification:
             total = float(unnormalised.sum())
             threshold = weight if last else total / (total + 1 - weight) if total + 1 - weight > 0 else 1.0
             passed, u = draws.accept(threshold)
-            arithmetic.append({"node": node, "rule": self.name, "p": p, "q": q, "weight": weight,
+            arithmetic.append({"node": above, "rule": self.name, "candidate": node, "p": p, "q": q, "weight": weight,
                                "threshold": threshold, "u": u, "accepted": passed})
             if passed:
                 kept, rest = i + 1, unnormalised

@@ -39,16 +39,17 @@ class DraftBuilder:
 
     def add(self, parent: int, tokens: list[int], q: np.ndarray) -> list[int]:
         """Children of ``parent``, as drawn from q. Returns their nodes; a token drawn twice is one node."""
-        nodes: dict[int, int] = {}
-        for token in tokens:
-            if token not in nodes:
-                nodes[token] = len(self.tokens)
-                self.tokens.append(token)
-                self.parents.append(parent)
-                self._probs.append(float(q[token]))
+        nodes = {token: self.choose(parent, token, float(q[token])) for token in dict.fromkeys(tokens)}
         self._q[parent] = q
         self._drawn[parent] = [nodes[token] for token in tokens]
         return list(nodes.values())
+
+    def choose(self, parent: int, token: int, prob: float) -> int:
+        """A child of ``parent`` that was chosen, not drawn. Returns its node."""
+        self.tokens.append(token)
+        self.parents.append(parent)
+        self._probs.append(prob)
+        return len(self.tokens) - 1
 
     def draft(self, details: dict) -> Draft:
         """The finished draft."""

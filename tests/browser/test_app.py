@@ -51,8 +51,11 @@ def steps(page: Page) -> int:
     return int(found.group()) if found else 0
 
 
-def start(page: Page, prompt: str = CODE, pace: str = "full") -> None:
+def start(page: Page, prompt: str = CODE, pace: str = "full", tokens: int | None = None) -> None:
     page.locator("#lab-prompt textarea").fill(prompt)
+    if tokens is not None:
+        page.get_by_text("Generation settings").click()
+        page.locator("#lab-max_new_tokens input[type=number]").fill(str(tokens))
     page.locator(f'[name="lab-pace"][value="{pace}"]').check()
     press(page, "run")
     expect(state(page)).to_have_text(re.compile("Running|Finished|运行中|已完成"), timeout=ENOUGH)
@@ -159,9 +162,7 @@ def test_a_lost_connection_is_said_and_comes_back(open_page: OpenPage):
 def test_the_page_keeps_up(open_page: OpenPage):
     """From a step's commit to its picture; printed, with a bound that a busy machine still holds."""
     page = open_page()
-    page.get_by_text("Generation settings").click()
-    page.locator("#lab-max_new_tokens input[type=number]").fill("200")
-    start(page)
+    start(page, tokens=200)
     expect(state(page)).to_have_text(re.compile("Finished"), timeout=ENOUGH)
     delays = sorted(page.evaluate("speculationLab.channels.live.delays"))
     assert len(delays) > 20
@@ -226,7 +227,7 @@ def test_bad_input_gives_a_sentence_and_loses_nothing(open_page: OpenPage):
 def test_markup_in_a_prompt_is_text(open_page: OpenPage):
     page = open_page()
     prompt = "<script>window.broken = 1</script><img src=x onerror='window.broken = 1'> 你好 🙂"
-    start(page, prompt)
+    start(page, prompt, tokens=8)
     expect(state(page)).to_have_text(re.compile("Finished"), timeout=ENOUGH)
     page.keyboard.press("Home")
     expect(page.locator(".sp-panel-text")).to_contain_text("<script>window.broken = 1</script>")
@@ -260,7 +261,7 @@ def test_keys(open_page: OpenPage):
 
 def test_a_saved_run_opens_in_replay(open_page: OpenPage, tmp_path: Path):
     page = open_page()
-    start(page)
+    start(page, tokens=24)
     expect(state(page)).to_have_text(re.compile("Finished"), timeout=ENOUGH)
     made = steps(page)
     with page.expect_download() as download:

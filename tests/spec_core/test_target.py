@@ -58,7 +58,7 @@ def test_a_long_prompt_is_read_in_chunks(monkeypatch):
     context = np.random.default_rng(1).integers(0, 13, 100).tolist()
     target.reset(context)
     whole = target.verify(context[-1], DraftTree()).logits
-    monkeypatch.setattr("spec_core.target.PREFILL_CHUNK", 7)
+    monkeypatch.setattr("spec_core.language_model.PREFILL_CHUNK", 7)
     target.reset(context)
     assert torch.allclose(target.verify(context[-1], DraftTree()).logits, whole, atol=1e-4)
 
@@ -76,7 +76,7 @@ def test_the_cache_grows_without_losing_anything(monkeypatch):
 
 def test_the_mask_that_is_hashed_is_the_one_that_was_used(monkeypatch):
     """A mask tampered with on its way to the model changes the checksum."""
-    import spec_core.target as module
+    import spec_core.language_model as module
 
     honest = module.fold_mask
 

@@ -47,6 +47,7 @@ function createChannel({ element, props, server, tab }) {
     [run, steps, version, opened, wanted] = [id, 0, 0, false, step];
     best = showBest ? { step: 0, accepted: 0 } : null;
     root.classList.add("lab-waiting");  // what is drawn belongs to the run before
+    show({ state: key ? "loading" : "idle" });
     writeAddress();
     follow(++attached);
   }
@@ -123,10 +124,10 @@ function createChannel({ element, props, server, tab }) {
   }
 
   async function saveTrace() {
-    const trace = await lab.ask(server, "trace", { run });
-    if (trace.gone) return;
+    const { text } = await lab.ask(server, "trace", { run });
+    if (text === undefined) return;
     const link = document.createElement("a");
-    link.href = URL.createObjectURL(new Blob([JSON.stringify(trace)], { type: "application/json" }));
+    link.href = URL.createObjectURL(new Blob([text], { type: "application/json" }));
     link.download = `speculation-trace-${run}.json`;
     link.click();
     URL.revokeObjectURL(link.href);

@@ -45,14 +45,20 @@ lab.controls = ({ element, run }) => {
     if (mine && document.activeElement?.name !== "lab-pace") {
       for (const choice of paces) choice.checked = choice.value === status.pace;
     }
-    part("link").value = live?.run ? link(live.run) : "";
-    part("link").scrollLeft = 9999;  // the run's name is at the end
+    showLink(live?.run ? link(live.run) : "");
     part("copy").disabled = part("save").disabled = !live?.run || live.steps === 0;
-    part("state").textContent = sentence(status, busy, mine);
+    lab.write(part("state"), sentence(status, busy, mine));
     part("state").dataset.state = status.state;
     const trouble = problem ?? troubleOf(status);
-    part("problem").textContent = !trouble ? "" : trouble[lab.language] ?? lab.say(trouble.key);
+    lab.write(part("problem"), !trouble ? "" : trouble[lab.language] ?? lab.say(trouble.key));
     lab.word(element);
+  }
+
+  function showLink(address) {
+    const field = part("link");
+    if (field.value === address) return;
+    field.value = address;
+    field.scrollLeft = field.scrollWidth;  // the run's name is at the end
   }
 
   function troubleOf(status) {

@@ -6,6 +6,8 @@
 const LANGUAGES = ["en", "zh"];
 const listeners = { language: [], tab: [], channel: [], started: [] };
 
+const memory = {};
+
 const lab = {
   language: "en",
   asked: new URLSearchParams(location.search),  // the address that the page was opened with
@@ -43,8 +45,9 @@ const lab = {
     if (url.href !== location.href) history.replaceState(history.state, "", url);
   },
 
-  /** Small things a browser remembers; a browser that forbids it just forgets. */
+  /** Small things a browser remembers; one that forbids it remembers until the page closes. */
   remember(name, value) {
+    memory[name] = value;
     try {
       localStorage.setItem("speculation-lab:" + name, value);
     } catch { /* private window */ }
@@ -52,9 +55,9 @@ const lab = {
 
   recall(name) {
     try {
-      return localStorage.getItem("speculation-lab:" + name);
+      return localStorage.getItem("speculation-lab:" + name) ?? memory[name] ?? null;
     } catch {
-      return null;
+      return memory[name] ?? null;
     }
   },
 
@@ -100,11 +103,18 @@ const lab = {
 
   /** Fill every element that names a key: data-say its text, data-say-title its tooltip and name. */
   word(element) {
-    for (const part of element.querySelectorAll("[data-say]")) part.textContent = lab.say(part.dataset.say);
+    for (const part of element.querySelectorAll("[data-say]")) lab.write(part, lab.say(part.dataset.say));
     for (const part of element.querySelectorAll("[data-say-title]")) {
-      part.title = lab.say(part.dataset.sayTitle);
-      part.setAttribute("aria-label", part.title);
+      const title = lab.say(part.dataset.sayTitle);
+      if (part.title === title) continue;
+      part.title = title;
+      part.setAttribute("aria-label", title);
     }
+  },
+
+  /** Set an element's text, where it differs: an unchanged page is not laid out again. */
+  write(element, text) {
+    if (element.textContent !== text) element.textContent = text;
   },
 
   /** Word an element now and on every switch of the language. */

@@ -12,19 +12,22 @@ lab.replayPanel = ({ element, props, server }) => {
   const file = part("file");
   let problem = null;
 
+  const choices = props.bundled.map(({ id, title }) => {
+    const button = document.createElement("button");
+    button.type = "button";
+    button.className = "lab-choice";
+    button.addEventListener("click", () => open(id));
+    return { id, title, button };
+  });
+  part("bundled").replaceChildren(...choices.map(({ button }) => button));
+
   function draw() {
     const channel = lab.channels.replay;
-    const list = part("bundled");
-    list.replaceChildren(...props.bundled.map(({ id, title }) => {
-      const button = document.createElement("button");
-      button.type = "button";
-      button.className = "lab-choice";
-      button.textContent = title[lab.language];
+    for (const { id, title, button } of choices) {
+      lab.write(button, title[lab.language]);
       button.setAttribute("aria-pressed", String(channel?.run === id));
-      button.addEventListener("click", () => open(id));
-      return button;
-    }));
-    part("problem").textContent = !problem ? "" : problem[lab.language] ?? lab.say(problem.key, problem);
+    }
+    lab.write(part("problem"), !problem ? "" : problem[lab.language] ?? lab.say(problem.key, problem));
     part("save").disabled = !channel?.run || channel.steps === 0;
     lab.word(element);
   }

@@ -1,0 +1,54 @@
+"""The words of the form: both languages, and nothing that speaks outside the catalogues."""
+
+from __future__ import annotations
+
+import gradio as gr
+import pytest
+
+from spec_core.messages import catalogue
+from ui import page
+from ui.form import Defaults
+from ui.language import Words
+
+
+@pytest.fixture(scope="module")
+def blocks() -> gr.Blocks:
+    return page.build(Defaults("smollm2-135m", 64))
+
+
+def test_a_switch_words_everything_anew():
+    words = Words()
+    with gr.Blocks():
+        words.make(gr.Textbox, "live.prompt")
+        words.make(gr.Button, "live.example.code", slot="value")
+        words.make(gr.Dropdown, "live.drafter", choices=["rest", "none"], named=True)
+    text, button, choice = words.updates("zh")
+    chinese = catalogue("zh")
+    assert text["label"] == chinese["live.prompt"] and text["placeholder"] == chinese["live.prompt.placeholder"]
+    assert button["value"] == chinese["live.example.code"]
+    assert choice["choices"][0] == (chinese["live.drafter.choice.rest"], "rest")
+    assert "value" not in text, "what was typed would be lost"
+    assert words.updates("nonsense") == words.updates("en")
+
+
+def test_a_key_that_is_missing_is_found_when_the_page_is_built():
+    with pytest.raises(KeyError), gr.Blocks():
+        Words().make(gr.Textbox, "live.no_such_key")
+
+
+def test_every_label_stands_in_the_catalogue(blocks: gr.Blocks):
+    said = set(catalogue("en").values())
+    for component in blocks.blocks.values():
+        for name in ("label", "info", "placeholder"):
+            text = getattr(component, name, None)
+            if text and not isinstance(component, gr.HTML | gr.State):
+                assert text in said, f"{type(component).__name__}.{name}: {text!r}"
+
+
+def test_nothing_is_offered_as_an_api_yet(blocks: gr.Blocks):
+    assert all(event.api_visibility == "private" for event in blocks.fns.values())
+
+
+def test_fonts_come_with_the_system():
+    theme = page.look()["theme"]
+    assert not theme._stylesheets
