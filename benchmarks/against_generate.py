@@ -23,7 +23,7 @@ from benchmarks.prompts import Prompt, read_prompts
 from spec_core import lab, models
 from spec_core.acceptance import RULES
 from spec_core.decoder import Budget, decode
-from spec_core.drafters import KINDS, complete_settings
+from spec_core.drafters import KINDS, Material, complete_settings
 from spec_core.processors import Sampling
 from spec_core.trace import totals
 
@@ -60,7 +60,7 @@ class Bench:
         self.target = models.load_target(models.DEFAULT, dtype)
         self.reference = AutoModelForCausalLM.from_pretrained(
             models.path_of(models.DEFAULT), dtype=self.target.dtype).to(self.target.device).eval()
-        self.store = lab.open_datastore(lab.DEFAULT_DATASTORE, self.target)
+        self.material = Material(self.target.pieces, lab.open_datastore(lab.DEFAULT_DATASTORE, self.target))
         self.settings = complete_settings("rest", {"budget": budget})
         self.new_tokens = new_tokens
         self.sampling = Sampling(repetition_penalty=repetition_penalty)
@@ -73,7 +73,7 @@ class Bench:
         generated = perf_counter() - began
         row = {"id": prompt.id, "tokens": len(expected), "generate_s": generated}
         for name in ("none", "rest"):
-            drafter = KINDS[name].make(self.settings if name == "rest" else {}, self.target.pieces, self.store)
+            drafter = KINDS[name].make(self.material, self.settings if name == "rest" else {})
             began = perf_counter()
             steps = list(decode(self.target, drafter, RULES[lab.DEFAULT_RULE], self.sampling, ids,
                                 Budget(self.new_tokens)))

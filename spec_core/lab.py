@@ -14,7 +14,8 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from . import models, runtime
-from .drafters import KINDS, complete_settings, number, whole_number
+from .drafters import KINDS, Material, complete_settings
+from .drafters.settings import number, whole_number
 from .messages import UserError
 from .models import DEFAULT, KNOWN, Cancelled, IsCancelled, Progress
 from .trace import Step, Trace
@@ -141,7 +142,7 @@ def prepare(request: Request, progress: Progress = lambda stage, fraction: None,
     from .processors import Sampling
 
     settings = checked["drafter_settings"]
-    drafter = KINDS[request.drafter].make(settings, target.pieces, store)
+    drafter = KINDS[request.drafter].make(Material(target.pieces, store), settings)
     rule, sampling = RULES[DEFAULT_RULE], Sampling(**checked["sampling"])
     run = {
         "id": uuid.uuid4().hex[:12],
