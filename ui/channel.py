@@ -69,8 +69,9 @@ def server_functions(runs: Runs) -> list[Callable[..., Any]]:
         run = _run(runs, data)
         if run is None or run.trace is None:
             return GONE
-        # as text: a browser would round a large whole number, such as a seed
-        return {"text": json.dumps(run.trace.to_json(), ensure_ascii=False)}
+        # as text: a browser would round a large whole number, such as a seed; in ASCII: half a
+        # character of a hostile trace could not be sent
+        return {"text": json.dumps(run.trace.to_json())}
 
     def open_trace(data: Any) -> dict[str, Any]:
         text = _text(data, "text")

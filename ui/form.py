@@ -14,6 +14,7 @@ from spec_core.messages import UserError
 from .examples import EXAMPLES
 from .fields import Dropdown, Number, Slider
 from .language import Words
+from .run import whole_characters
 
 QUIET: dict[str, Any] = {"queue": False, "show_progress": "hidden", "api_visibility": "private"}
 """Arguments of an event that answers at once and is no part of the app's API."""
@@ -59,7 +60,7 @@ class Form:
         own = {name: value for name, value in given.items() if "." in name}
         common = {name: value for name, value in given.items() if "." not in name}
         for name in ("prompt", "target", "drafter", "datastore", "dtype"):
-            common[name] = str(common[name] or "")
+            common[name] = whole_characters(str(common[name] or ""))
         common["chat"] = bool(common["chat"])
         prefix = common["drafter"] + "."
         settings = {name.removeprefix(prefix): value for name, value in own.items() if name.startswith(prefix)}

@@ -17,7 +17,6 @@ from typing import Any
 from spec_core.messages import LANGUAGES, UserError
 from spec_core.trace import Step, Trace
 
-STATES = ("queued", "loading", "running", "paused", "finished", "stopped", "error")
 OVER = ("finished", "stopped", "error")
 PACES = ("full", "second", "hand")
 
@@ -45,6 +44,7 @@ class Run:
         self.request = request
         self.trace: Trace | None = None
         self.state = "queued"
+        """queued, loading, running, paused, or one of ``OVER``."""
         self.stage: str | None = None
         self.fraction: float | None = None
         self.queue_position: int | None = None
@@ -199,7 +199,12 @@ class Run:
 
 def sentence(error: UserError) -> dict[str, str]:
     """A user's mistake in every language of the page, with its key."""
-    return {"key": error.key} | {language: error.say(language) for language in LANGUAGES}
+    return {"key": error.key} | {language: whole_characters(error.say(language)) for language in LANGUAGES}
+
+
+def whole_characters(text: str) -> str:
+    """The text without halves of characters (lone surrogates), which no encoding can carry."""
+    return text.encode("utf-8", "replace").decode("utf-8")
 
 
 def _encode(value: Any) -> bytes:

@@ -105,9 +105,10 @@
     // Looking closely at a node stops the picture, or it would run away under the eye.
     pin(node, step = this.state.step) {
       const { pin } = this.state;
+      if (node === null) return this.store.set({ pin: null });
       const same = pin && pin.step === step && pin.node === node;
       this.pause();
-      this.store.set({ pin: same || node === null ? null : { step, node }, following: false });
+      this.store.set({ pin: same ? null : { step, node }, following: false });
     }
 
     // The node `by` places on in pseudo-sequence order, root first.

@@ -8,7 +8,7 @@
       this.sentence = SP.el("div", "sp-sentence");
       this.times = SP.PARTS.map((part) => {
         const value = SP.el("span", "sp-time-value");
-        const name = SP.el("span", "sp-time-name");
+        const name = SP.el("span");
         const node = SP.el("span", `sp-time sp-time-${part}`, {}, name, value);
         player.hints.define(node, `player.time.${part}.about`);
         return { part, node, name, value };

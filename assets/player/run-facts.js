@@ -30,7 +30,7 @@
       this.splitText = SP.el("div", "sp-split-text");
       this.body.append(SP.el("div", "sp-figures", {}, ...this.figures.map(({ label }) => label.parentNode)),
         SP.el("div", "sp-depth-block", {}, SP.el("div", "sp-depth-head", {}, this.depthLabel, this.firstRate), this.depths),
-        SP.el("div", "sp-split-block", {}, this.splitLabel, this.split, this.splitText));
+        SP.el("div", "", {}, this.splitLabel, this.split, this.splitText));
     }
 
     relabel() {

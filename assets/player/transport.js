@@ -12,14 +12,14 @@
       this.buttons = {
         first: SP.button("sp-icon", () => actions.browse(0), icon("M4 3v10M13 3L6.5 8l6.5 5z")),
         back: SP.button("sp-icon", step(-1), icon("M11.5 3L5 8l6.5 5z")),
-        play: SP.button("sp-icon sp-play", () => actions.togglePlay(), icon("M5 3l8 5-8 5z")),
+        play: SP.button("sp-icon", () => actions.togglePlay(), icon("M5 3l8 5-8 5z")),
         on: SP.button("sp-icon", step(1), icon("M4.5 3L11 8l-6.5 5z")),
         last: SP.button("sp-icon", () => actions.browse(actions.last), icon("M12 3v10M3 3l6.5 5L3 13z")),
       };
       this.pace = SP.el("select", "sp-select");
       for (const pace of PACES) this.pace.append(SP.el("option", "", { value: pace }));
       this.pace.addEventListener("change", () => actions.setPace(this.pace.value));
-      this.follow = SP.button("sp-quiet sp-follow", () => actions.follow());
+      this.follow = SP.button("sp-quiet", () => actions.follow());
       this.count = SP.el("span", "sp-count-text");
       this.node = SP.el("div", "sp-transport", {}, ...Object.values(this.buttons), this.count, this.pace, this.follow);
     }

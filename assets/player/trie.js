@@ -14,7 +14,7 @@
       super(player, "trie");
       this.edges = Object.fromEntries(EDGES.map((name) => [name, SP.svg("path", `sp-edge sp-edge-${name}`)]));
       this.root = this.makeNode(-1);
-      this.layer = SP.svg("g", "sp-nodes", {}, this.root.node);
+      this.layer = SP.svg("g", "", {}, this.root.node);
       this.group = SP.svg("g", "", {}, ...Object.values(this.edges), this.layer);
       this.svg = SP.svg("svg", "sp-trie", { role: "group", tabindex: "0" }, this.group);
       this.empty = SP.el("div", "sp-empty", { hidden: "" });
@@ -47,11 +47,9 @@
 
     makeNode(index) {
       const circle = SP.svg("circle", "sp-circle");
-      const mark = SP.svg("path", "sp-mark");
-      const label = SP.svg("text", "sp-label", { "dominant-baseline": "alphabetic" }, "");
-      const count = SP.svg("text", "sp-count", {}, "");
-      const node = SP.svg("g", "sp-node", { "data-node": index }, circle, mark, label, count);
-      return { node, circle, mark, label, count };
+      const label = SP.svg("text", "sp-label", {}, "");
+      const node = SP.svg("g", "sp-node", { "data-node": index }, circle, label);
+      return { node, circle, label, mark: null, count: null };
     }
 
     listen() {
@@ -94,6 +92,8 @@
 
     draw(state, view) {
       const nothing = !view || view.pieces.length === 0;
+      // What was not retrieved is no trie of a datastore, but any drafter's tree.
+      SP.setText(this.title, this.say(state.run && !state.run.datastore ? "player.trie.tree" : "player.trie.title"));
       this.drawLookup(view);
       this.empty.hidden = !nothing;
       this.svg.classList.toggle("sp-hidden", nothing);
@@ -127,15 +127,33 @@
       item.node.setAttribute("class", `sp-node sp-v-${place.verdict}`);
       item.node.setAttribute("transform", `translate(${place.x.toFixed(1)} ${place.y.toFixed(1)})`);
       item.circle.setAttribute("r", place.radius.toFixed(1));
-      item.mark.setAttribute("d", MARK[place.verdict] ?? "");
-      if (size > 12) item.mark.setAttribute("transform", `scale(${(size / 12).toFixed(2)})`);
-      else item.mark.removeAttribute("transform");
+      this.putMark(item, MARK[place.verdict] ?? "");
       SP.setText(item.label, place.label);
       item.label.setAttribute("x", place.labelX.toFixed(1));
       item.label.setAttribute("y", (-size * 0.4).toFixed(1));
+      this.putCount(item, place);
+    }
+
+    // Most nodes have neither mark nor count; those that never had one get no element for it.
+    putMark(item, path) {
+      if (!path && !item.mark) return;
+      if (!item.mark) {
+        item.mark = SP.svg("path", "sp-mark");
+        item.circle.after(item.mark);
+      }
+      item.mark.setAttribute("d", path);
+      item.mark.setAttribute("transform", `scale(${(this.geometry.size / 12).toFixed(2)})`);
+    }
+
+    putCount(item, place) {
+      if (!place.count && !item.count) return;
+      if (!item.count) {
+        item.count = SP.svg("text", "sp-count", {}, "");
+        item.node.append(item.count);
+      }
       SP.setText(item.count, place.count);
       item.count.setAttribute("x", (place.labelX + place.labelWidth + place.gap).toFixed(1));
-      item.count.setAttribute("y", (-size * 0.4).toFixed(1));
+      item.count.setAttribute("y", (-this.geometry.size * 0.4).toFixed(1));
     }
 
     place(node) {
@@ -187,8 +205,9 @@
       if (!width) return;
       const { geometry } = this;
       const whole = Math.min((width - 2 * MARGIN) / geometry.width, (height - 2 * MARGIN) / geometry.height);
-      const scale = whole < LEAST_SCALE ? READING_SCALE : Math.min(whole, MOST_SCALE);
       const accepted = geometry.nodes.filter((node) => node.verdict === "accepted");
+      const tip = Math.max(1, ...accepted.map((node) => node.x + 2 * node.radius));
+      const scale = whole < LEAST_SCALE ? SP.clamp((width - 2 * MARGIN) / tip, LEAST_SCALE, READING_SCALE) : Math.min(whole, MOST_SCALE);
       const lowest = Math.max(0, ...accepted.map((node) => node.y)) * scale;
       const up = Math.max(0, lowest - (height - 4 * MARGIN));
       this.camera.move({ scale, x: MARGIN, y: MARGIN / 2 - up });

@@ -132,6 +132,18 @@ def test_a_reload_attaches_again_and_a_second_browser_follows(open_page: OpenPag
     expect(pupil.locator(".sp-count-text")).to_have_text(re.compile(f"of {steps(page)}$"))
 
 
+def test_a_second_run_waits_and_sees_its_place(open_page: OpenPage):
+    first, second = open_page(), open_page()
+    start(first, pace="second")
+    press(first, "pause")
+    expect(state(first)).to_have_text(re.compile("Paused"))
+    press(second, "run")
+    expect(state(second)).to_have_text("Waiting for the device, place 1 in line")
+    stop(second)
+    expect(state(first)).to_have_text(re.compile("Paused"))
+    stop(first)
+
+
 def test_a_closed_tab_stops_its_run(open_page: OpenPage):
     page = open_page()
     start(page, pace="second")

@@ -195,6 +195,17 @@ def test_a_pin_outlasts_the_pointer_and_new_steps(page_of: Callable[..., Page], 
     assert page.locator(".sp-chip.sp-lit").count() == 0
 
 
+def test_pinning_stops_following_and_an_empty_click_does_not(page_of: Callable[..., Page], trace: Trace) -> None:
+    page = page_of(trace, height=1300)
+    page.keyboard.press("f")
+    assert page.evaluate(f"{DRAWN}.then(() => specPlayer.state().following)")
+    box = page.locator(".sp-trie").bounding_box()
+    page.mouse.click(box["x"] + box["width"] - 5, box["y"] + box["height"] - 5)
+    assert page.evaluate("specPlayer.state().following")
+    page.locator(".sp-chip[data-node='0']").click()
+    assert not page.evaluate("specPlayer.state().following")
+
+
 def test_nodes_can_be_walked_by_key(page_of: Callable[..., Page], trace: Trace) -> None:
     page = page_of(trace)
     page.locator(".sp-chips").focus()
@@ -322,6 +333,35 @@ def test_projector_is_large_and_complete(page_of: Callable[..., Page], trace: Tr
     page.keyboard.press("p")
     page.evaluate(DRAWN)
     assert page.locator(".sp-projector").count() == 0
+
+
+@pytest.mark.parametrize(("scheme", "projector"), [("light", False), ("dark", False), ("light", True), ("dark", True)])
+def test_text_has_contrast(page_of: Callable[..., Page], trace: Trace, scheme: str, projector: bool) -> None:
+    page = page_of(trace, height=1300, color_scheme=scheme)
+    if projector:
+        page.keyboard.press("p")
+    page.evaluate(DRAWN)
+    weak = page.evaluate("""(least) => {
+      const read = (color) => (color.match(/[0-9.]+/g) ?? []).map(Number);
+      const light = ([r, g, b]) => [r, g, b].map((c) => (c / 255 <= 0.03928 ? c / 255 / 12.92 : ((c / 255 + 0.055) / 1.055) ** 2.4))
+        .reduce((sum, c, i) => sum + c * [0.2126, 0.7152, 0.0722][i], 0);
+      const ground = (node) => {
+        for (let at = node; at; at = at.parentElement) {
+          const color = read(getComputedStyle(at).backgroundColor);
+          if (color.length === 3 || color[3] === 1) return color;
+        }
+        return [255, 255, 255];
+      };
+      return [...document.querySelectorAll("#player *")]
+        .filter((node) => node.checkVisibility({ visibilityProperty: true }) && !node.matches(".sp-live, .sp-probe, option, :disabled"))
+        .filter((node) => [...node.childNodes].some((child) => child.nodeType === 3 && child.data.trim()))
+        .map((node) => {
+          const style = getComputedStyle(node);
+          const [a, b] = [light(read(node.ownerSVGElement ? style.fill : style.color)), light(ground(node))].sort((x, y) => y - x);
+          return [(a + 0.05) / (b + 0.05), node.className.baseVal ?? node.className, node.textContent.slice(0, 20)];
+        }).filter(([contrast]) => contrast < least);
+    }""", 7 if projector else 4.5)
+    assert not weak
 
 
 def test_help_opens_and_closes(page_of: Callable[..., Page], trace: Trace) -> None:

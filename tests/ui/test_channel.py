@@ -85,3 +85,15 @@ def test_a_trace_goes_in_and_out_unchanged(functions: dict[str, Any]):
     text = json.dumps(fake_trace(4).to_json())
     opened = functions["open_trace"]({"name": "x.json", "text": text})
     assert json.loads(functions["trace"](opened)["text"]) == json.loads(text)
+
+
+def test_half_a_character_of_a_trace_does_not_break_the_answer(runs: Runs, functions: dict[str, Any]):
+    trace = fake_trace(2).to_json()
+    trace["run"]["prompt_pieces"] = ["\ud800"]
+    text = json.dumps(trace)
+    opened = functions["open_trace"]({"name": "x.json", "text": text})
+    assert json.loads(call(functions["changes"], {**opened, "follower": "a"}).body)["total"] == 2
+    functions["trace"](opened)["text"].encode()
+    trace["stop"] = "\ud800"
+    problem = functions["open_trace"]({"name": "x.json", "text": json.dumps(trace)})["problem"]
+    json.dumps(problem, ensure_ascii=False).encode()

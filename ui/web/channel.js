@@ -21,7 +21,7 @@ function createChannel({ element, props, server, tab }) {
   const watchers = [];
   const delays = [];    // milliseconds from a step's commit to its picture, the latest steps of live runs
 
-  const channel = { root, player, delays, attach, control, leave, saveTrace, onStatus: (watcher) => watchers.push(watcher) };
+  const channel = { root, player, delays, attach, control, saveTrace, onStatus: (watcher) => watchers.push(watcher) };
   Object.defineProperties(channel, {
     run: { get: () => run },
     key: { get: () => (run ? lab.keys()[run] : undefined) },
@@ -87,7 +87,7 @@ function createChannel({ element, props, server, tab }) {
     if (fresh.length) {
       player.append(fresh);
       steps += fresh.length;
-      if (!answer.status.recorded && steps >= answer.total) timePicture(answer.made);
+      if (answer.status.state === "running" && steps >= answer.total) timePicture(answer.made);
       if (best) {
         for (const { index, committed } of fresh) {
           const accepted = committed.kinds.filter((kind) => kind === "accepted").length;
@@ -124,10 +124,16 @@ function createChannel({ element, props, server, tab }) {
   }
 
   async function saveTrace() {
-    const { text } = await lab.ask(server, "trace", { run });
-    if (text === undefined) return;
+    let answer;
+    try {
+      answer = await lab.ask(server, "trace", { run });
+    } catch {
+      return show({ ...status, lost: true });
+    }
+    if (answer.gone) return show({ ...status, gone: true });
+    show({ ...status, lost: false });
     const link = document.createElement("a");
-    link.href = URL.createObjectURL(new Blob([text], { type: "application/json" }));
+    link.href = URL.createObjectURL(new Blob([answer.text], { type: "application/json" }));
     link.download = `speculation-trace-${run}.json`;
     link.click();
     URL.revokeObjectURL(link.href);
@@ -137,7 +143,7 @@ function createChannel({ element, props, server, tab }) {
   function writeAddress() {
     if (root.offsetParent === null) return;
     const state = player.state();
-    const scrubbed = wanted ?? (state.following || state.step < 0 ? null : state.step);
+    const scrubbed = !opened ? wanted : state.following || state.step < 0 ? null : state.step;
     lab.address({ tab: tab === "live" ? null : tab, run, step: scrubbed });
   }
 

@@ -58,7 +58,7 @@ lab.controls = ({ element, run }) => {
     const field = part("link");
     if (field.value === address) return;
     field.value = address;
-    field.scrollLeft = field.scrollWidth;  // the run's name is at the end
+    requestAnimationFrame(() => { field.scrollLeft = field.scrollWidth; });  // the run's name is at the end
   }
 
   function troubleOf(status) {

@@ -1,0 +1,110 @@
+"""The network of the shipped drafters: a small transformer that borrows the target's embeddings.
+
+Inputs are the target's own embedding of a token and of its copying hint, both frozen and
+not shipped; the output is scored against the target's embeddings of a trimmed vocabulary.
+So nearly all shipped parameters are in the trunk. Borrowing the embeddings is the idea of
+EAGLE (Li et al., 2024); unlike EAGLE, nothing of the target's hidden states is used.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import nn
+from torch.nn.functional import rms_norm, scaled_dot_product_attention, silu
+
+from .copying import MAX_LENGTH
+
+
+@dataclass(frozen=True)
+class NanoConfig:
+    """The shape of a nano drafter.
+
+    Args:
+        embedding: width of the borrowed embeddings.
+        width, layers, heads: of the trunk.
+        feed_forward: inner width of the gated feed-forward layers.
+        rope_base: of the rotary positions.
+    """
+
+    embedding: int
+    width: int = 320
+    layers: int = 3
+    heads: int = 5
+    feed_forward: int = 896
+    rope_base: float = 10000.0
+
+
+class NanoModel(nn.Module):
+    """(token embeddings, hint embeddings, match lengths) → features that are scored against embeddings."""
+
+    def __init__(self, config: NanoConfig) -> None:
+        super().__init__()
+        self.config = config
+        self.token_in = nn.Linear(config.embedding, config.width, bias=False)
+        self.hint_in = nn.Linear(config.embedding, config.width, bias=False)
+        self.match = nn.Embedding(MAX_LENGTH + 1, config.width)
+        self.blocks = nn.ModuleList(_Block(config) for _ in range(config.layers))
+        self.out = nn.Linear(config.width, config.embedding, bias=False)
+        # a copy is scored directly too: weight of the hint's token, by match length and context
+        self.copy = nn.Linear(config.width, 1)
+
+    def forward(self, tokens: torch.Tensor, hints: torch.Tensor, lengths: torch.Tensor, positions: torch.Tensor,
+                mask: torch.Tensor | None, cache: list | None = None) -> tuple[torch.Tensor, torch.Tensor]:
+        """One forward.
+
+        Args:
+            tokens, hints: (batch, n, embedding) borrowed embeddings, already normalised.
+            lengths: int64 (batch, n) of the matches.
+            positions: int64 (batch, n).
+            mask: float (…, n, keys) added to the scores; None is causal.
+            cache: one object a layer with ``write(keys, values) → all keys, all values``.
+
+        Returns:
+            features (batch, n, embedding), and copy scores (batch, n).
+        """
+        x = self.token_in(tokens) + self.hint_in(hints) * (lengths > 0).unsqueeze(-1).to(tokens.dtype) + self.match(lengths)
+        cos, sin = self._rotation(positions, x.dtype)
+        for i, block in enumerate(self.blocks):
+            x = block(x, cos, sin, mask, None if cache is None else cache[i])
+        x = rms_norm(x, (x.shape[-1],))
+        return self.out(x), self.copy(x).squeeze(-1)
+
+    def _rotation(self, positions: torch.Tensor, dtype: torch.dtype) -> tuple[torch.Tensor, torch.Tensor]:
+        half = self.config.width // self.config.heads // 2
+        rates = self.config.rope_base ** (-torch.arange(half, device=positions.device) / half)
+        angles = positions[..., None].float() * rates
+        return angles.cos().to(dtype).unsqueeze(1), angles.sin().to(dtype).unsqueeze(1)
+
+
+class _Block(nn.Module):
+    """Attention and a gated feed-forward layer, each on the normalised stream."""
+
+    def __init__(self, config: NanoConfig) -> None:
+        super().__init__()
+        self.heads = config.heads
+        self.qkv = nn.Linear(config.width, 3 * config.width, bias=False)
+        self.proj = nn.Linear(config.width, config.width, bias=False)
+        self.gate_up = nn.Linear(config.width, 2 * config.feed_forward, bias=False)
+        self.down = nn.Linear(config.feed_forward, config.width, bias=False)
+        self.norm_attention = nn.Parameter(torch.ones(config.width))
+        self.norm_feed_forward = nn.Parameter(torch.ones(config.width))
+
+    def forward(self, x: torch.Tensor, cos: torch.Tensor, sin: torch.Tensor, mask: torch.Tensor | None,
+                cache: object | None) -> torch.Tensor:
+        batch, n, width = x.shape
+        qkv = self.qkv(rms_norm(x, (width,), self.norm_attention)).view(batch, n, 3, self.heads, -1)
+        q, k, v = qkv.permute(2, 0, 3, 1, 4)
+        q, k = _rotate(q, cos, sin), _rotate(k, cos, sin)
+        if cache is not None:
+            k, v = cache.write(k, v)
+        attended = scaled_dot_product_attention(q, k, v, attn_mask=mask, is_causal=mask is None and n > 1)
+        x = x + self.proj(attended.transpose(1, 2).reshape(batch, n, width))
+        gate, up = self.gate_up(rms_norm(x, (width,), self.norm_feed_forward)).chunk(2, dim=-1)
+        return x + self.down(silu(gate) * up)
+
+
+def _rotate(x: torch.Tensor, cos: torch.Tensor, sin: torch.Tensor) -> torch.Tensor:
+    a, b = x.chunk(2, dim=-1)
+    return torch.cat((a * cos - b * sin, b * cos + a * sin), dim=-1)

@@ -1,0 +1,69 @@
+"""The form: what the browser sends becomes a request, or a sentence."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import gradio as gr
+import pytest
+
+from spec_core.lab import Request
+from spec_core.messages import UserError
+from ui.form import Defaults, Form
+from ui.language import Words
+
+
+@pytest.fixture(scope="module")
+def form() -> Form:
+    with gr.Blocks():
+        return Form(Words(), Defaults("smollm2-135m", 64))
+
+
+def request(form: Form, **changes: Any) -> Request:
+    shown = {name: field.value for name, field in form.fields.items()} | changes
+    return form.request(*shown.values())
+
+
+def test_the_form_begins_with_the_cores_defaults(form: Form):
+    made, default = request(form), Request(prompt="")
+    assert made.prompt and not made.chat
+    for name in ("target", "drafter", "datastore", "dtype", "temperature", "top_k", "top_p", "repetition_penalty", "seed"):
+        assert getattr(made, name) == getattr(default, name)
+    assert made.max_new_tokens == 64
+    assert set(made.drafter_settings) == {"max_suffix", "min_suffix", "continuation", "budget"}
+
+
+def test_a_drafter_gets_its_own_settings_only(form: Form):
+    assert request(form, drafter="none").drafter_settings == {}
+
+
+@pytest.mark.parametrize(("changes", "key"), [
+    ({"prompt": ""}, "request.prompt_empty"),
+    ({"prompt": None}, "request.prompt_empty"),
+    ({"max_new_tokens": 65}, "run.too_many_tokens"),
+    ({"max_new_tokens": 0}, "request.range"),
+    ({"max_new_tokens": 1.5}, "request.not_whole"),
+    ({"temperature": -1}, "request.range"),
+    ({"temperature": "hot"}, "request.not_a_number"),
+    ({"seed": None}, "request.not_a_number"),
+    ({"top_p": 0}, "request.range"),
+    ({"drafter": "psychic"}, "request.unknown"),
+    ({"dtype": "int3"}, "request.unknown"),
+    ({"rest.budget": 10**9}, "request.range"),
+    ({"rest.min_suffix": 9, "rest.max_suffix": 3}, "request.range"),
+])
+def test_bad_input_is_a_sentence(form: Form, changes: dict[str, Any], key: str):
+    with pytest.raises(UserError) as error:
+        request(form, **changes)
+    assert error.value.key == key
+    assert error.value.say("zh") != error.value.say("en")
+
+
+def test_a_run_of_a_link_fills_the_form(form: Form):
+    made = request(form, prompt="你好 🙂", chat=True, temperature=0.7, **{"rest.budget": 7})
+    shown = dict(zip(form.fields, form.values(made), strict=True))
+    assert shown["prompt"] == "你好 🙂" and shown["chat"] is True and shown["rest.budget"] == 7
+
+
+def test_half_a_character_is_replaced(form: Form):
+    assert request(form, prompt="a\ud800b").prompt == "a?b"

@@ -1,0 +1,126 @@
+"""The target's own output on varied prompts, with its most probable tokens at each position as soft labels.
+
+    python -m tools.train_drafters.distil --out FOLDER --minutes 60
+
+Writes shards of finished sequences and can be stopped and started again. Half of the
+sequences are greedy, half sampled. Reading a batch of finished sequences once more gives
+the labels of prompt and output together.
+"""
+
+from __future__ import annotations
+
+import spec_core.runtime as runtime  # before torch
+
+import argparse
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from transformers import AutoModelForCausalLM, AutoTokenizer
+
+from spec_core import models
+
+from .prompts import ANSWER, SYSTEM, USER, DistilPrompt, made_prompts
+
+TOP = 8
+BATCH = 32
+MAX_PROMPT = 480
+CHAT_SHARE = 0.35
+"""Part of the batches whose prompts the target writes itself."""
+
+
+def main() -> None:
+    """Make shards until the time is up or the prompts are used."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--minutes", type=float, default=60)
+    parser.add_argument("--new-tokens", type=int, default=160)
+    options = parser.parse_args()
+    options.out.mkdir(parents=True, exist_ok=True)
+
+    teacher = Teacher()
+    prompts = made_prompts(seed=0)
+    print(f"{len(prompts)} made prompts; {runtime.describe_machine()}", flush=True)
+    ends = time.monotonic() + 60 * options.minutes
+    rng = np.random.default_rng(0)
+    shard = used = tokens = 0
+    while time.monotonic() < ends and used < len(prompts):
+        own = rng.random() < CHAT_SHARE
+        batch = prompts[used:used + BATCH]
+        used += 0 if own else BATCH
+        path = options.out / f"shard-{shard:04d}.npz"
+        shard += 1
+        if path.exists():
+            continue
+        began = time.monotonic()
+        torch.manual_seed(shard)
+        if own:
+            batch = teacher.user_turns(BATCH)
+        data = teacher.answer(batch, options.new_tokens, temperature=0.0 if shard % 2 else 0.8)
+        np.savez(path.with_suffix(".partial.npz"), **data)
+        path.with_suffix(".partial.npz").rename(path)
+        made = int(data["generated"].sum())
+        tokens += made
+        print(f"{path.name}: {made} tokens, {made / (time.monotonic() - began):.0f} tokens/s, {tokens} in all", flush=True)
+
+
+class Teacher:
+    """The target in batches."""
+
+    def __init__(self) -> None:
+        runtime.prepare_torch()
+        folder = models.path_of(models.DEFAULT)
+        self.tokenizer = AutoTokenizer.from_pretrained(folder, padding_side="left")
+        self.model = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.bfloat16).eval()
+
+    def user_turns(self, count: int) -> list[DistilPrompt]:
+        """Prompts that the target writes itself."""
+        text = SYSTEM + USER
+        outputs = self._generate([self.tokenizer(text).input_ids] * count, 96, temperature=0.9)
+        prompts = []
+        for ids in outputs:
+            turn = self.tokenizer.decode(ids, skip_special_tokens=True).strip()
+            if len(turn) > 8:
+                prompts.append(DistilPrompt("own", f"{text}{turn}{ANSWER}"))
+        return prompts
+
+    def answer(self, prompts: list[DistilPrompt], new_tokens: int, temperature: float) -> dict[str, np.ndarray]:
+        """Sequences and labels of a batch.
+
+        Returns:
+            tokens: int32 (total,), sequences one after the other; lengths: int32 (sequences,);
+            generated: bool (total,), output rather than prompt; label_tokens: int32 (total, TOP) and
+            label_probs: float16 (total, TOP), the target's distribution of the token *after* each position.
+        """
+        ids = [self.tokenizer(prompt.text).input_ids[-MAX_PROMPT:] for prompt in prompts]
+        outputs = self._generate(ids, new_tokens, temperature)
+        sequences = [prompt + output for prompt, output in zip(ids, outputs, strict=True)]
+        labels = [self._labels(sequence) for sequence in sequences]
+        return {
+            "tokens": np.concatenate([np.array(s, dtype=np.int32) for s in sequences]),
+            "lengths": np.array([len(s) for s in sequences], dtype=np.int32),
+            "generated": np.concatenate([np.arange(len(p) + len(o)) >= len(p) for p, o in zip(ids, outputs, strict=True)]),
+            "label_tokens": np.concatenate([tokens for tokens, _ in labels]),
+            "label_probs": np.concatenate([probs for _, probs in labels]),
+        }
+
+    @torch.inference_mode()
+    def _generate(self, ids: list[list[int]], new_tokens: int, temperature: float) -> list[list[int]]:
+        batch: Any = self.tokenizer.pad({"input_ids": ids}, return_tensors="pt")
+        sampling = {"do_sample": True, "temperature": temperature, "top_k": 0} if temperature else {"do_sample": False}
+        output = self.model.generate(**batch, max_new_tokens=new_tokens, **sampling)[:, batch["input_ids"].shape[1]:]
+        end = self.model.generation_config.eos_token_id
+        return [row[:row.index(end) + 1] if end in row else row for row in output.tolist()]
+
+    @torch.inference_mode()
+    def _labels(self, sequence: list[int]) -> tuple[np.ndarray, np.ndarray]:
+        logits = self.model(torch.tensor([sequence])).logits[0].float()
+        best = logits.topk(TOP)
+        probs = (best.values - logits.logsumexp(-1, keepdim=True)).exp()
+        return best.indices.int().numpy(), probs.half().numpy()
+
+
+if __name__ == "__main__":
+    main()
