@@ -60,7 +60,7 @@ class Assistant:
         row_of = {node: row for row, node in enumerate(self._rows)}
         kept: list[int] = []
         node = ROOT
-        for token in tokens:
+        for token in tokens[:-1]:  # the last one, the new root, is read again: the next draft needs what follows it
             node = next((c for c in self._tree.children(node) if self._tree.tokens[c] == token and c in row_of), ROOT)
             if node == ROOT:
                 break

@@ -79,11 +79,10 @@ class SuffixAutomaton:
     @property
     def end(self) -> tuple[int, int]:
         """State and length of the longest suffix, of at most ``depth`` tokens, that ends somewhere else too."""
-        tip, last = int(self._cursor[_TIP]), int(self._cursor[_LAST])
-        if self.states["count"][tip] > 1:
-            return tip, min(int(self.states["length"][tip if tip != last else last]), self.depth)
-        link = max(int(self.states["link"][tip]), INITIAL)
-        return link, min(int(self.states["length"][link]), self.depth)
+        state = int(self._cursor[_TIP])
+        if state != INITIAL and self.states["count"][state] == 1:
+            state = int(self.states["link"][state])
+        return state, min(int(self.states["length"][state]), self.depth)
 
     def step(self, state: int, token: int) -> int:
         """The state of a substring and one more token; -1 where that occurs nowhere."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..draws import Draws
-from ..tree import DraftTree
+from ..tree import ROOT, DraftTree
 from .base import Draft
 
 
@@ -51,7 +51,11 @@ class DraftBuilder:
         self._probs.append(prob)
         return len(self.tokens) - 1
 
-    def draft(self, details: dict) -> Draft:
-        """The finished draft."""
-        tree = DraftTree(tuple(self.tokens), tuple(self.parents), draft_probs=tuple(self._probs))
+    def draft(self, details: dict, kept: list[int] | None = None) -> Draft:
+        """The finished draft; of chosen nodes, those in ``kept`` only (rising, closed under parents)."""
+        if kept is None:
+            kept = list(range(len(self.tokens)))
+        place = {node: i for i, node in enumerate(kept)} | {ROOT: ROOT}
+        tree = DraftTree(tuple(self.tokens[node] for node in kept), tuple(place[self.parents[node]] for node in kept),
+                         draft_probs=tuple(self._probs[node] for node in kept))
         return Draft(tree, details, self._q, self._drawn, self._replacement)
