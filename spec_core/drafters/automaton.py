@@ -28,8 +28,12 @@ STATE = np.dtype([("length", np.int32),  # of its longest substring
 EDGE = np.dtype([("state", np.int32), ("token", np.int32), ("target", np.int32), ("next", np.int32)])
 
 INITIAL = 0
-_TIP, _LAST, _STATES, _EDGES, _TOKENS = range(5)
+_TIP, _LAST = range(2)
+_STATES, _EDGES, _TOKENS = range(3)
 SMALLEST = 256
+
+Cursor = np.ndarray
+"""int64 [2]: where a sequence ends: the state of its longest counted suffix, and of the whole."""
 
 
 class SuffixAutomaton:
@@ -49,40 +53,45 @@ class SuffixAutomaton:
         self.states = np.zeros(2 * SMALLEST, STATE)
         self.edges = np.zeros(3 * SMALLEST, EDGE)
         self.table = np.full(8 * SMALLEST, -1, np.int32)
-        self._cursor = np.zeros(5, np.int64)
+        self._used = np.zeros(3, np.int64)
         self.clear()
 
     def clear(self) -> None:
         """Forget all sequences; the memory stays."""
         self.table.fill(-1)
         self.states[INITIAL] = (0, -1, 0, 0, -1)
-        self._cursor[:] = (INITIAL, INITIAL, 1, 0, 0)
+        self._used[:] = (1, 0, 0)
 
-    def begin(self) -> None:
-        """Begin another sequence: nothing matches across its start."""
-        self._cursor[[_TIP, _LAST]] = INITIAL
+    def begin(self) -> Cursor:
+        """Begin a sequence. Several can grow in turn, and nothing matches across the start of one."""
+        return np.full(2, INITIAL, np.int64)
 
-    def extend(self, tokens: Sequence[int]) -> None:
-        """Add tokens to the end of the sequence in hand."""
+    def extend(self, cursor: Cursor, tokens: Sequence[int]) -> None:
+        """Add tokens to the end of a sequence."""
         added = np.asarray(tokens, dtype=np.int64)
         self._reserve(len(added))
-        _extend(self.states, self.edges, self.table, self._cursor, added, self.depth)
+        _extend(self.states, self.edges, self.table, self._used, cursor, added, self.depth)
 
     def __len__(self) -> int:
-        return int(self._cursor[_TOKENS])
+        return int(self._used[_TOKENS])
 
     @property
-    def state_count(self) -> int:
-        """States in use."""
-        return int(self._cursor[_STATES])
+    def nbytes(self) -> int:
+        """Memory of the arrays."""
+        return self.states.nbytes + self.edges.nbytes + self.table.nbytes
 
-    @property
-    def end(self) -> tuple[int, int]:
-        """State and length of the longest suffix, of at most ``depth`` tokens, that ends somewhere else too."""
-        state = int(self._cursor[_TIP])
+    def repeated(self, cursor: Cursor) -> tuple[int, int]:
+        """State and length of the longest suffix of a sequence, of at most ``depth`` tokens, that ends elsewhere too."""
+        state = int(cursor[_TIP])
         if state != INITIAL and self.states["count"][state] == 1:
             state = int(self.states["link"][state])
         return state, min(int(self.states["length"][state]), self.depth)
+
+    def follow(self, state: int, length: int, tokens: Sequence[int]) -> tuple[int, int]:
+        """State and length of the longest match, of at most ``depth`` tokens, behind more tokens of any text."""
+        for token in tokens:
+            state, length = follow(self.states, self.edges, self.table, self.depth, state, length, token)
+        return int(state), int(length)
 
     def step(self, state: int, token: int) -> int:
         """The state of a substring and one more token; -1 where that occurs nowhere."""
@@ -106,17 +115,15 @@ class SuffixAutomaton:
 
     def _reserve(self, tokens: int) -> None:
         """Room for so many more tokens; the table stays at most half full."""
-        states = int(self._cursor[_STATES]) + 2 * tokens + 2
+        states = int(self._used[_STATES]) + 2 * tokens
         if states > len(self.states):
             self.states = _grown(self.states, states)
-        edges = int(self._cursor[_EDGES]) + 3 * tokens + 3
-        # clones copy edges: the bound holds over all tokens, one token may need more
-        edges = max(edges, 3 * (len(self) + tokens) + 3)
+        edges = 3 * (len(self) + tokens)  # over all tokens; one alone can need more, since a clone copies edges
         if edges > len(self.edges):
             self.edges = _grown(self.edges, edges)
         if 2 * len(self.edges) > len(self.table):
             self.table = np.full(1 << (4 * len(self.edges) - 1).bit_length(), -1, np.int32)
-            _rehash(self.edges, self.table, int(self._cursor[_EDGES]))
+            _rehash(self.edges, self.table, int(self._used[_EDGES]))
 
 
 def _grown(array: np.ndarray, needed: int) -> np.ndarray:
@@ -164,9 +171,9 @@ def _rehash(edges, table, count):
 
 
 @njit(cache=True, nogil=True)
-def _add_edge(states, edges, table, cursor, state, token, target):
-    edge = cursor[_EDGES]
-    cursor[_EDGES] += 1
+def _add_edge(states, edges, table, used, state, token, target):
+    edge = used[_EDGES]
+    used[_EDGES] += 1
     edges[edge].state, edges[edge].token, edges[edge].target = state, token, target
     edges[edge].next = states[state].edges
     states[state].edges = edge
@@ -174,16 +181,16 @@ def _add_edge(states, edges, table, cursor, state, token, target):
 
 
 @njit(cache=True, nogil=True)
-def _clone(states, edges, table, cursor, state, token, target):
+def _clone(states, edges, table, used, state, token, target):
     """Split ``target``: what is no longer than ``state`` and ``token`` becomes a state of its own."""
-    clone = cursor[_STATES]
-    cursor[_STATES] += 1
+    clone = used[_STATES]
+    used[_STATES] += 1
     states[clone] = states[target]
     states[clone].length = states[state].length + 1
     states[clone].edges = -1
     edge = states[target].edges
     while edge >= 0:
-        _add_edge(states, edges, table, cursor, clone, edges[edge].token, edges[edge].target)
+        _add_edge(states, edges, table, used, clone, edges[edge].token, edges[edge].target)
         edge = edges[edge].next
     states[target].link = clone
     while state >= 0:
@@ -196,16 +203,15 @@ def _clone(states, edges, table, cursor, state, token, target):
 
 
 @njit(cache=True, nogil=True)
-def _append(states, edges, table, cursor, token):
-    """The state of the whole sequence in hand and ``token``."""
-    state = cursor[_LAST]
+def _append(states, edges, table, used, state, token):
+    """The state of a whole sequence, which was in ``state``, and ``token``."""
     known = find(edges, table, state, token)
-    if known >= 0:  # the sequence so far is a beginning or a part of an earlier one
+    if known >= 0:  # an earlier sequence went on like this
         if states[known].length == states[state].length + 1:
             return known
-        return _clone(states, edges, table, cursor, state, token, known)
-    new = cursor[_STATES]
-    cursor[_STATES] += 1
+        return _clone(states, edges, table, used, state, token, known)
+    new = used[_STATES]
+    used[_STATES] += 1
     states[new].length = states[state].length + 1
     states[new].count, states[new].last, states[new].edges = 0, 0, -1
     target = np.int64(-1)
@@ -213,28 +219,42 @@ def _append(states, edges, table, cursor, token):
         target = find(edges, table, state, token)
         if target >= 0:
             break
-        _add_edge(states, edges, table, cursor, state, token, new)
+        _add_edge(states, edges, table, used, state, token, new)
         state = states[state].link
     if state < 0:
         states[new].link = INITIAL
     elif states[target].length == states[state].length + 1:
         states[new].link = target
     else:
-        states[new].link = _clone(states, edges, table, cursor, state, token, target)
+        states[new].link = _clone(states, edges, table, used, state, token, target)
     return new
 
 
 @njit(cache=True, nogil=True)
-def _extend(states, edges, table, cursor, tokens, depth):
+def _extend(states, edges, table, used, cursor, tokens, depth):
     for token in tokens:
-        cursor[_LAST] = _append(states, edges, table, cursor, token)
-        cursor[_TOKENS] += 1
+        cursor[_LAST] = _append(states, edges, table, used, cursor[_LAST], token)
+        used[_TOKENS] += 1
         # the tip holds the suffix of ``depth`` tokens; it steps along instead of climbing from the end each time
         tip = find(edges, table, cursor[_TIP], token)
-        while states[tip].link >= 0 and states[states[tip].link].length >= depth:
+        while states[states[tip].link].length >= depth:
             tip = states[tip].link
         cursor[_TIP] = tip
         while tip > INITIAL:
             states[tip].count += 1
-            states[tip].last = cursor[_TOKENS]
+            states[tip].last = used[_TOKENS]
             tip = states[tip].link
+
+
+@njit(cache=True, nogil=True)
+def follow(states, edges, table, depth, state, length, token):
+    """State and length of the longest match, of at most ``depth`` tokens, behind one more token."""
+    while state >= 0:
+        target = find(edges, table, state, token)
+        if target >= 0:
+            while states[states[target].link].length >= depth:  # a longer match is not counted
+                target = states[target].link
+            return target, min(length + 1, depth)
+        state = states[state].link
+        length = states[state].length if state >= 0 else 0
+    return INITIAL, 0

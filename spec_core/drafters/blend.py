@@ -23,7 +23,7 @@ from numba import njit
 from ..datastore.index import _intervals, _longest, token_at
 from ..datastore.store import Store
 from ..datastore.trie import _run_of
-from .automaton import INITIAL, SuffixAutomaton, find
+from .automaton import INITIAL, Cursor, SuffixAutomaton, follow
 from .evidence import CONTEXT_ABSENT, STORE_ABSENT, context_class, estimate, length_class, store_class
 
 SAMPLES = 32
@@ -66,12 +66,13 @@ class Source:
         return cls(store.tokens, store.suffixes, store.bounds, store.manifest.vocabulary, max_suffix)
 
 
-def blend(automaton: SuffixAutomaton, source: Source, recent: np.ndarray, table: np.ndarray,
+def blend(automaton: SuffixAutomaton, end: Cursor, source: Source, recent: np.ndarray, table: np.ndarray,
           max_nodes: int, max_depth: int, others: int = 0) -> np.ndarray:
     """The most promising nodes, in the order of picking.
 
     Args:
-        automaton: of the context.
+        automaton: of the context, of more than twice the depth that matters: a node at its last length has no counts.
+        end: of the context in it.
         source: of the store.
         recent: int64: the last tokens of the context.
         table: weights of the classes, see ``evidence``.
@@ -82,7 +83,7 @@ def blend(automaton: SuffixAutomaton, source: Source, recent: np.ndarray, table:
     Returns:
         ``NODE`` [n + others]; a parent is an index, -1: the root.
     """
-    state, length = automaton.end
+    state, length = automaton.repeated(end)
     return _blend(automaton.states, automaton.edges, automaton.table, automaton.depth, state, length,
                   source.tokens, source.suffixes, source.bounds, source.vocabulary, recent[-source.max_suffix:],
                   table, max_nodes, max_depth, others)
@@ -155,21 +156,6 @@ def _see_store(tokens, suffixes, bounds, vocabulary, rows, length, longest, seen
 
 
 @njit(cache=True, nogil=True)
-def _follow(states, edges, table, depth, state, length, token):
-    """The place of the longest match behind ``token``."""
-    while state >= 0:
-        target = find(edges, table, state, token)
-        if target >= 0:
-            length += 1
-            while states[states[target].link].length >= depth:  # beyond it nothing is counted
-                target = states[target].link
-            return target, min(length, depth)
-        state = states[state].link
-        length = states[state].length if state >= 0 else 0
-    return INITIAL, 0
-
-
-@njit(cache=True, nogil=True)
 def _interval(tokens, suffixes, bounds, query, length, rows):
     """The rows of the suffix of ``length`` tokens."""
     firsts = np.full(1, len(query) - length, np.int64)
@@ -237,7 +223,7 @@ def _blend(states, edges, table, depth, state, length, tokens, suffixes, bounds,
         count += 1
         here = nodes[node]
         above = root[0] if here.parent < 0 else nodes[here.parent]
-        here.state, here.length = _follow(states, edges, table, depth, above.state, above.length, here.token)
+        here.state, here.length = follow(states, edges, table, depth, above.state, above.length, here.token)
         here.store_length = 0
         if above.store_length > 0:
             own, old = rows[slots[node]], rows[max_nodes if here.parent < 0 else slots[here.parent]]
