@@ -38,6 +38,7 @@ class Processors:
 
     def __init__(self, sampling: Sampling, vocab_size: int) -> None:
         self.sampling = sampling
+        self.vocab_size = vocab_size
         self._seen = torch.zeros(vocab_size, dtype=torch.bool)
 
     def reset(self, context: Sequence[int]) -> None:

@@ -75,6 +75,10 @@ class Form:
         own = {f"{request.drafter}.{name}": value for name, value in request.drafter_settings.items()}
         return [own.get(name, gr.skip()) if "." in name else getattr(request, name) for name in self.fields]
 
+    def fresh_stores(self) -> Any:
+        """The datastore field with what there is now: stores are built while the page is served."""
+        return gr.update(choices=lab.choices()["datastores"])
+
     def _prompt(self) -> None:
         make, first = self._words.make, EXAMPLES[0]
         prompt = self.fields["prompt"] = make(gr.Textbox, "live.prompt", value=first.prompt, lines=4, max_lines=12,

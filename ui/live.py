@@ -20,8 +20,8 @@ from .templates import CONTROLS
 log = logging.getLogger(__name__)
 
 
-def build(runs: Runs, words: Words, defaults: Defaults, first_run: str | None) -> None:
-    """Lay out the tab inside the Blocks that is being built."""
+def build(runs: Runs, words: Words, defaults: Defaults, first_run: str | None) -> Form:
+    """Lay out the tab inside the Blocks that is being built; returns its form."""
     with gr.Row(elem_classes="lab-tab", equal_height=False):
         with gr.Column(elem_classes="lab-side", scale=0, min_width=312):
             form = Form(words, defaults)
@@ -51,3 +51,4 @@ def build(runs: Runs, words: Words, defaults: Defaults, first_run: str | None) -
 
     controls.run(start, inputs=fields, outputs=stage, **QUIET)
     stage.adopt(adopt, outputs=fields, **QUIET)
+    return form

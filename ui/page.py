@@ -38,9 +38,10 @@ def build(defaults: Defaults, bounds: Bounds = Bounds()) -> gr.Blocks:
         header = gr.HTML(html_template=HEADER, js_on_load=_bundle(), elem_id="lab-header", apply_default_css=False)
         with gr.Tabs(elem_id="lab-tabs"):
             with words.make(gr.Tab, "live.tab", id="live", elem_id="lab-tab-live"):
-                live.build(runs, words, defaults, first)
+                form = live.build(runs, words, defaults, first)
             with words.make(gr.Tab, "replay.tab", id="replay", elem_id="lab-tab-replay"):
                 replay.build(runs, first)
+        page.load(form.fresh_stores, outputs=form.fields["datastore"], **QUIET)
         _follow_language(header, words)
     return page
 

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from spec_core.messages import UserError
+from spec_core.runtime import give_way
 from spec_core.trace import Trace
 
 from .run import PACES, Run, StepView
@@ -191,6 +192,7 @@ class Runs:
     # --- the worker -------------------------------------------------------------
 
     def _work(self) -> None:
+        give_way()
         while True:
             with self._wake:
                 while not self._queue:
@@ -221,7 +223,7 @@ class Runs:
                 run.wake()
         finally:
             steps.close()
-        run.set(state="stopped")
+        run.set(state="stopped", error=self._why_stopped(run))
 
     def _may_step(self, run: Run, due: float) -> bool:
         """Wait until the run's next step is due; False when it is to be stopped."""
@@ -249,7 +251,19 @@ class Runs:
         return False
 
     def _unwanted(self, run: Run) -> bool:
-        return run.stop_wanted or run.abandoned(self._bounds.abandoned_after)
+        return run.stop_wanted or self._abandoned(run)
+
+    def _abandoned(self, run: Run) -> bool:
+        return run.abandoned(self._bounds.abandoned_after)
+
+    def _why_stopped(self, run: Run) -> UserError | None:
+        """What to tell later followers of a run that nobody stopped by hand."""
+        if run.stop_wanted:
+            return None
+        if self._abandoned(run):
+            return UserError("run.abandoned")
+        return UserError("run.too_many_steps", most=self._bounds.steps) if run.total >= self._bounds.steps \
+            else UserError("run.gave_way")
 
     @staticmethod
     def _show(run: Run, state: str) -> None:
@@ -258,7 +272,7 @@ class Runs:
 
     def _fail(self, run: Run, error: Exception) -> None:
         if self._unwanted(run):  # whatever loading raised on being cancelled
-            run.set(state="stopped", stage=None, fraction=None)
+            run.set(state="stopped", error=self._why_stopped(run), stage=None, fraction=None)
             return
         if not isinstance(error, UserError):
             log.error("run %s failed", run.id, exc_info=error)
@@ -271,7 +285,7 @@ class Runs:
         """Take the runs out of the line whose followers have all gone."""
         for run in [run for run in self._queue if self._unwanted(run)]:
             self._queue.remove(run)
-            run.set(state="stopped", queue_position=None)
+            run.set(state="stopped", error=self._why_stopped(run), queue_position=None)
             self._number()
 
     def _number(self) -> None:

@@ -81,14 +81,19 @@ class SuffixAutomaton:
         return self.states.nbytes + self.edges.nbytes + self.table.nbytes
 
     def repeated(self, cursor: Cursor) -> tuple[int, int]:
-        """State and length of the longest suffix of a sequence, of at most ``depth`` tokens, that ends elsewhere too."""
+        """State and length of the longest suffix of a sequence, of less than ``depth`` tokens, that ends elsewhere too.
+
+        Less than ``depth``, so that what follows it is counted.
+        """
         state = int(cursor[_TIP])
         if state != INITIAL and self.states["count"][state] == 1:
             state = int(self.states["link"][state])
-        return state, min(int(self.states["length"][state]), self.depth)
+        while state != INITIAL and self.states["length"][self.states["link"][state]] >= self.depth - 1:
+            state = int(self.states["link"][state])
+        return state, min(int(self.states["length"][state]), self.depth - 1)
 
     def follow(self, state: int, length: int, tokens: Sequence[int]) -> tuple[int, int]:
-        """State and length of the longest match, of at most ``depth`` tokens, behind more tokens of any text."""
+        """State and length of the longest match, of less than ``depth`` tokens, behind more tokens of any text."""
         for token in tokens:
             state, length = follow(self.states, self.edges, self.table, self.depth, state, length, token)
         return int(state), int(length)
@@ -248,13 +253,13 @@ def _extend(states, edges, table, used, cursor, tokens, depth):
 
 @njit(cache=True, nogil=True)
 def follow(states, edges, table, depth, state, length, token):
-    """State and length of the longest match, of at most ``depth`` tokens, behind one more token."""
+    """State and length of the longest match, of less than ``depth`` tokens, behind one more token."""
     while state >= 0:
         target = find(edges, table, state, token)
         if target >= 0:
-            while states[states[target].link].length >= depth:  # a longer match is not counted
+            while states[states[target].link].length >= depth - 1:
                 target = states[target].link
-            return target, min(length + 1, depth)
+            return target, min(length + 1, depth - 1)
         state = states[state].link
         length = states[state].length if state >= 0 else 0
     return INITIAL, 0

@@ -20,7 +20,7 @@ from heapq import heappop, heappush
 import numpy as np
 from numba import njit
 
-from ..datastore.index import _intervals, _longest, token_at
+from ..datastore.index import Match, _intervals, _longest, token_at
 from ..datastore.store import Store
 from ..datastore.trie import _run_of
 from .automaton import INITIAL, Cursor, SuffixAutomaton, follow
@@ -43,9 +43,11 @@ NODE = np.dtype([("token", np.int64), ("parent", np.int64), ("depth", np.int64),
                  ("context_class", np.int64), ("store_class", np.int64),
                  ("context_count", np.int64), ("store_count", np.int64),
                  ("state", np.int64), ("length", np.int64),  # its place in the context
-                 ("store_length", np.int64)])                # and in the store
+                 ("store_length", np.int64),                 # and in the store
+                 ("position", np.int64)])                    # the token itself, seen in the store; -1: not there
 SEEN = np.dtype([("token", np.int64), ("context_class", np.int64), ("store_class", np.int64),
-                 ("context_count", np.int64), ("store_count", np.int64), ("samples", np.int64)])
+                 ("context_count", np.int64), ("store_count", np.int64), ("samples", np.int64),
+                 ("position", np.int64)])
 
 
 @dataclass(frozen=True)
@@ -66,14 +68,15 @@ class Source:
         return cls(store.tokens, store.suffixes, store.bounds, store.manifest.vocabulary, max_suffix)
 
 
-def blend(automaton: SuffixAutomaton, end: Cursor, source: Source, recent: np.ndarray, table: np.ndarray,
-          max_nodes: int, max_depth: int, others: int = 0) -> np.ndarray:
+def blend(automaton: SuffixAutomaton, end: Cursor, source: Source, match: Match | None, recent: np.ndarray,
+          table: np.ndarray, max_nodes: int, max_depth: int, others: int = 0) -> np.ndarray:
     """The most promising nodes, in the order of picking.
 
     Args:
         automaton: of the context, of more than twice the depth that matters: a node at its last length has no counts.
         end: of the context in it.
         source: of the store.
+        match: the longest in the store.
         recent: int64: the last tokens of the context.
         table: weights of the classes, see ``evidence``.
         max_nodes: most nodes.
@@ -84,8 +87,9 @@ def blend(automaton: SuffixAutomaton, end: Cursor, source: Source, recent: np.nd
         ``NODE`` [n + others]; a parent is an index, -1: the root.
     """
     state, length = automaton.repeated(end)
+    rows = np.zeros((0, 2), np.int64) if match is None else match.rows
     return _blend(automaton.states, automaton.edges, automaton.table, automaton.depth, state, length,
-                  source.tokens, source.suffixes, source.bounds, source.vocabulary, recent[-source.max_suffix:],
+                  source.tokens, source.suffixes, source.bounds, source.vocabulary, rows, match.length if match else 0, recent[-source.max_suffix:],
                   table, max_nodes, max_depth, others)
 
 
@@ -100,6 +104,7 @@ def _slot(seen, size, token):
     seen[size].token = token
     seen[size].context_class = seen[size].store_class = -1
     seen[size].context_count = seen[size].store_count = seen[size].samples = 0
+    seen[size].position = -1
     return size, size + 1
 
 
@@ -142,11 +147,14 @@ def _see_store(tokens, suffixes, bounds, vocabulary, rows, length, longest, seen
         while row - before >= rows[s, 1] - rows[s, 0]:
             before += rows[s, 1] - rows[s, 0]
             s += 1
-        token = token_at(tokens, suffixes, bounds[s], bounds[s + 1], rows[s, 0] + row - before, length)
+        row += rows[s, 0] - before
+        token = token_at(tokens, suffixes, bounds[s], bounds[s + 1], row, length)
         if 0 <= token < vocabulary:
             at, size = _slot(seen, size, token)
             if at >= 0:
                 seen[at].samples += 1
+                if seen[at].position < 0:
+                    seen[at].position = bounds[s] + np.int64(suffixes[row]) + length
     for k in range(size):
         if seen[k].samples > 0 and seen[k].store_class < 0:
             seen[k].store_class = store_class(length, longest, seen[k].samples, samples, hits)
@@ -165,8 +173,8 @@ def _interval(tokens, suffixes, bounds, query, length, rows):
 
 
 @njit(cache=True, nogil=True)
-def _blend(states, edges, table, depth, state, length, tokens, suffixes, bounds, vocabulary, recent,
-           weights, max_nodes, max_depth, others):
+def _blend(states, edges, table, depth, state, length, tokens, suffixes, bounds, vocabulary, root_rows,
+           root_length, recent, weights, max_nodes, max_depth, others):
     shards = len(bounds) - 1
     nodes = np.empty(max_nodes * CHILDREN + CHILDREN, NODE)
     rows = np.zeros((max_nodes + 1, shards, 2), np.int64)
@@ -179,7 +187,8 @@ def _blend(states, edges, table, depth, state, length, tokens, suffixes, bounds,
     root = np.empty(1, NODE)
     root[0].depth, root[0].path = 0, 1.0
     root[0].state, root[0].length = state, length
-    root[0].store_length, _, _ = _longest(tokens, suffixes, bounds, recent, 1, vocabulary, rows[max_nodes], attempts)
+    root[0].store_length = root_length
+    rows[max_nodes] = root_rows
     heap = [(0.0, np.int64(0), np.int64(0))]
     heap.pop()
     count, used = 0, 0
@@ -214,6 +223,7 @@ def _blend(states, edges, table, depth, state, length, tokens, suffixes, bounds,
                 child.estimate, child.path = chance, here.path * chance
                 child.context_class, child.store_class = seen[k].context_class, seen[k].store_class
                 child.context_count, child.store_count = seen[k].context_count, seen[k].store_count
+                child.position = seen[k].position
                 heappush(heap, (-child.path, child.depth, np.int64(used)))
                 used += 1
         if count == max_nodes or not heap:

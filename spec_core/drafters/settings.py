@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from ..messages import UserError
 
@@ -20,6 +20,17 @@ class WholeNumber:
     def check(self, name: str, value: Any) -> int:
         """``value`` as such a number. Raises ``UserError``."""
         return whole_number(name, value, self.least, self.most)
+
+
+@dataclass(frozen=True)
+class Budget(WholeNumber):
+    """Nodes of a draft tree: a whole number in [least, most], or ``AUTO``: what pays, decided at each step."""
+
+    AUTO: ClassVar[str] = "auto"
+
+    def check(self, name: str, value: Any) -> int | str:
+        """``value`` as such a number, or ``AUTO``. Raises ``UserError``."""
+        return value if value == self.AUTO else super().check(name, value)
 
 
 @dataclass(frozen=True)

@@ -154,6 +154,7 @@ def test_a_closed_tab_stops_its_run(open_page: OpenPage):
     later.wait_for_timeout(16_000)  # nobody has fetched for Bounds.abandoned_after
     later.goto(link)
     expect(state(later)).to_have_text(re.compile("Stopped"))
+    expect(later.locator('#lab-controls [data-part="problem"]')).to_contain_text("nobody followed it")
     assert steps(later) <= made + 2, "steps were made after the tab was closed"
 
 

@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Coroutine, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from spec_core.lab import Request
 from spec_core.messages import UserError
 from spec_core.trace import Committed, Step, Trace, TreeRecord
+
+
+def run_coroutine(coroutine: Coroutine[Any, Any, Any]) -> Any:
+    """What a coroutine returns. In a thread: the browser tests leave an event loop running in this one."""
+    with ThreadPoolExecutor(1) as thread:
+        return thread.submit(asyncio.run, coroutine).result()
+
 
 PIECES = ["def", " load", "(", "path", ")", ":", "\n", "   ", " return", " path"]
 

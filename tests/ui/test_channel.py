@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from fakes import FakeLab, fake_trace
+from fakes import FakeLab, fake_trace, run_coroutine
 from spec_core.lab import Request
 from ui import bundled
 from ui.channel import GONE, server_functions
@@ -36,7 +36,7 @@ def run(runs: Runs):
 
 def call(function: Any, data: Any) -> Any:
     answer = function(data)
-    return asyncio.run(answer) if asyncio.iscoroutine(answer) else answer
+    return run_coroutine(answer) if asyncio.iscoroutine(answer) else answer
 
 
 @pytest.mark.parametrize("data", [None, 3, "x", [], {}, {"run": 5}, {"run": "nowhere", "after": "x"},

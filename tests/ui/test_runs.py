@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 import pytest
 
-from fakes import FakeLab, fake_trace
+from fakes import FakeLab, fake_trace, run_coroutine
 from spec_core.lab import Request
 from spec_core.messages import UserError
 from ui.run import BATCH_BYTES, BATCH_STEPS, Run
@@ -32,7 +32,7 @@ def until(condition: Callable[[], bool], seconds: float = 5.0) -> None:
 
 def fetch(runs: Runs, run: Run, after: int = 0, version: int = 0, opened: bool = False, timeout: float = 2.0,
           follower: str = "a") -> dict:
-    body = asyncio.run(runs.changes(run.id, follower, after, version, opened, timeout))
+    body = run_coroutine(runs.changes(run.id, follower, after, version, opened, timeout))
     return None if body is None else json.loads(body)
 
 
@@ -141,7 +141,7 @@ def test_stop_ends_the_work_within_one_step():
     made = run.total
     runs.control(run, "stop")
     until(lambda: run.state == "stopped")
-    assert run.total <= made + 2 and lab.closed == 1
+    assert run.total <= made + 2 and lab.closed == 1 and run.error is None
 
 
 @pytest.mark.parametrize("state", ["queued", "loading", "paused"])
@@ -164,7 +164,7 @@ def test_a_run_that_nobody_follows_any_more_is_stopped():
     run = start(runs)
     fetch(runs, run)
     until(lambda: run.state == "stopped", seconds=3.0)
-    assert run.total < 200
+    assert run.total < 200 and run.error.key == "run.abandoned"
 
 
 def test_a_closed_page_halts_the_run_at_once_and_a_reload_goes_on():
@@ -208,7 +208,7 @@ def test_followers_wait_without_threads_and_are_woken_by_a_step():
         lab.gate.set()
         return [json.loads(body) for body in await asyncio.gather(*waiting)], time.monotonic() - began
 
-    answers, seconds = asyncio.run(follow())
+    answers, seconds = run_coroutine(follow())
     assert all(len(answer["steps"]) == 1 for answer in answers)
     assert seconds < 1.0
 
@@ -235,7 +235,7 @@ def test_bytes_do_not_grow_with_the_steps_number():
     run = start(runs)
     until(lambda: run.over)
     run.state = "running"  # the sizes while it ran
-    sizes = [len(asyncio.run(runs.changes(run.id, "a", after, 0, True, 0))) for after in (100, 168)]
+    sizes = [len(run_coroutine(runs.changes(run.id, "a", after, 0, True, 0))) for after in (100, 168)]
     assert abs(sizes[0] - sizes[1]) < 8
 
 
@@ -257,7 +257,7 @@ def test_steps_are_bounded():
     runs = registry(FakeLab(steps=1000), Bounds(steps=7, abandoned_after=60.0))
     run = start(runs)
     until(lambda: run.over)
-    assert run.total == 7
+    assert run.total == 7 and run.error.key == "run.too_many_steps"
 
 
 def test_a_mistake_of_the_user_is_a_sentence_in_each_language():
@@ -295,7 +295,7 @@ def test_a_paused_run_gives_way_in_the_end():
     until(lambda: paused.state == "paused")
     other = start(runs)
     until(lambda: other.state == "finished")
-    assert paused.state == "stopped"
+    assert paused.state == "stopped" and paused.error.key == "run.gave_way"
 
 
 def test_the_library_is_asked_for_unknown_runs():
