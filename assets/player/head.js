@@ -32,12 +32,20 @@
       this.node.dataset.state = status.state;
       SP.setText(this.state, this.player.statusText(state));
       SP.setText(this.run, this.runName(state.run));
-      const lossless = state.run?.acceptance?.lossless;
-      this.badge.hidden = typeof lossless !== "boolean";
-      this.badge.classList.toggle("sp-warn", lossless === false);
-      SP.setText(this.badge, this.player.words.say(lossless ? "player.lossless" : "player.lossy"));
+      const exactness = this.exactness(state.run);
+      this.badge.hidden = exactness === null;
+      this.badge.classList.toggle("sp-warn", exactness === "player.lossy");
+      SP.setText(this.badge, exactness === null ? "" : this.player.words.say(exactness));
       this.projector.setAttribute("aria-pressed", String(state.projector));
       this.renderProgress(status);
+    }
+
+    /** In a dtype of few bits a near-tie can fall the other way in a wider forward: that is said, too. */
+    exactness(run) {
+      const lossless = run?.acceptance?.lossless;
+      if (typeof lossless !== "boolean") return null;
+      if (!lossless) return "player.lossy";
+      return run.target.dtype === "float32" ? "player.lossless" : "player.lossless.rounded";
     }
 
     runName(run) {

@@ -82,20 +82,54 @@ class ContextDrafter:
     def propose(self, limits: Limits) -> Draft:
         """The most promising nodes within the limits; an empty tree when nothing matches."""
         match = self._look_up()
+        most = self._budget.most(limits.max_nodes)
         found = blend(self._automaton, self._end, self._source, match, np.array(self._recent, dtype=np.int64),
-                      weights(self.name), self._budget.most(limits.max_nodes),
-                      min(self.settings["continuation"], limits.max_depth), SHOWN_UNSELECTED)
-        picked = min(len(found), self._budget.most(limits.max_nodes))
-        nodes = _numbered(found, self._budget.choose(found["path"][:picked]))
-        counts = (nodes.all["context_count"] + nodes.all["store_count"]).tolist()
-        n, tokens, parents = nodes.selected, nodes.all["token"].tolist(), nodes.all["parent"].tolist()
-        shown = slice(n, n + SHOWN_UNSELECTED)
+                      weights(self.name), most, min(self.settings["continuation"], limits.max_depth),
+                      SHOWN_UNSELECTED)
+        n = self._budget.choose(found["path"][:most])
+        nodes = breadth_first(found[:n + SHOWN_UNSELECTED], n)
+        tokens, parents = nodes["token"].tolist(), nodes["parent"].tolist()
+        counts = (nodes["context_count"] + nodes["store_count"]).tolist()
         return Draft(DraftTree(tuple(tokens[:n]), tuple(parents[:n]), tuple(counts[:n])), {
             "source": self.name,
             **self._matches(match),
-            "sources": _sources(nodes.all[:n]),
-            "estimates": [round(path, 3) for path in nodes.all["path"][:n].tolist()],
-            **self._passages(nodes.all[:n]),
-            "unselected": {"tokens": tokens[shown], "pieces": self._pieces.of(tokens[shown]),
-                           "parents": parents[shown], "weights": counts[shown]},
+            "sources": [[name for name, seen in (("context", in_context), ("rest", in_store)) if seen]
+                        for in_context, in_store in zip((nodes["context_class"][:n] < CONTEXT_ABSENT).tolist(),
+                                                        (nodes["store_class"][:n] < STORE_ABSENT).tolist(),
+                                                        strict=True)],
+            "estimates": [round(path, 3) for path in nodes["path"][:n].tolist()],
+            **self._passages(nodes[:n]),
+            "unselected": {"tokens": tokens[n:], "pieces": self._pieces.of(tokens[n:]),
+                           "parents": parents[n:], "weights": counts[n:]},
         })
+
+    def _look_up(self) -> Match | None:
+        """The longest match in the store; there is none."""
+        return None
+
+    def _passages(self, nodes: np.ndarray) -> dict[str, Any]:
+        """Where the nodes were seen; the context shows itself."""
+        return {}
+
+    def _matches(self, match: Match | None) -> dict[str, Any]:
+        """What of the context's end was found."""
+        states = self._automaton.states
+        state, matched = self._automaton.repeated(self._end)
+        attempts, length = [], matched
+        while state > INITIAL and len(attempts) < SHOWN_ATTEMPTS:
+            attempts.append({"length": length, "hits": int(states["count"][state]) - 1})
+            state = int(states["link"][state])
+            length = int(states["length"][state])
+        return {"matched": matched, "suffix": self._pieces.of(self._recent[len(self._recent) - matched:]),
+                "attempts": attempts, "hits": attempts[0]["hits"] if attempts else 0}
+
+
+def breadth_first(found: np.ndarray, selected: int) -> np.ndarray:
+    """``NODE`` array with its first ``selected`` nodes in pseudo-sequence order, and parents to match."""
+    order = np.argsort(found["depth"][:selected], kind="stable")
+    index = np.arange(-1, len(found))  # one further, so that -1, the root, finds itself first
+    index[order + 1] = np.arange(selected)
+    nodes = found.copy()
+    nodes[:selected] = found[order]
+    nodes["parent"] = index[nodes["parent"] + 1]
+    return nodes
