@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 from ..messages import UserError
 from .base import Drafter
-from .settings import Setting, WholeNumber
+from .settings import Budget, Number, Setting, WholeNumber
 
 if TYPE_CHECKING:
     from ..datastore.store import Store
     from ..pieces import Pieces
+    from .budget import CostCurve
 
 
 @dataclass(frozen=True)
@@ -25,10 +26,12 @@ class Material:
     Args:
         pieces: display strings of the target's tokens.
         datastore: opened, for the kinds that need one.
+        costs: what nodes cost with this target, for the budget "auto".
     """
 
     pieces: Pieces
     datastore: Store | None = None
+    costs: CostCurve | None = None
 
 
 @dataclass(frozen=True)
@@ -49,7 +52,31 @@ class Kind:
 def _rest(material: Material, settings: dict[str, Any]) -> Drafter:
     from .rest import RestDrafter
 
-    return RestDrafter(material.datastore, material.pieces, **settings)
+    return RestDrafter(material.datastore, material.pieces, costs=material.costs, **settings)
+
+
+def _prompt_lookup(material: Material, settings: dict[str, Any]) -> Drafter:
+    from .prompt_lookup import PromptLookupDrafter
+
+    return PromptLookupDrafter(material.pieces, **settings)
+
+
+def _context(material: Material, settings: dict[str, Any]) -> Drafter:
+    from .context import ContextDrafter
+
+    return ContextDrafter(material.pieces, costs=material.costs, **settings)
+
+
+def _suffix(material: Material, settings: dict[str, Any]) -> Drafter:
+    from .suffix import SuffixDrafter
+
+    return SuffixDrafter(material.pieces, costs=material.costs, **settings)
+
+
+def _fusion(material: Material, settings: dict[str, Any]) -> Drafter:
+    from .fusion import FusionDrafter
+
+    return FusionDrafter(material.datastore, material.pieces, costs=material.costs, **settings)
 
 
 def _none(material: Material, settings: dict[str, Any]) -> Drafter:
@@ -63,7 +90,26 @@ KINDS: dict[str, Kind] = {
         "max_suffix": WholeNumber(16, 1, 64),
         "min_suffix": WholeNumber(2, 1, 64),
         "continuation": WholeNumber(10, 1, 64),
-        "budget": WholeNumber(40, 1, 256),
+        "budget": Budget(40, 1, 256),
+    }, needs_datastore=True),
+    "prompt-lookup": Kind(_prompt_lookup, {
+        "max_ngram": WholeNumber(3, 1, 16),
+        "length": WholeNumber(10, 1, 64),
+    }),
+    "context": Kind(_context, {
+        "continuation": WholeNumber(32, 1, 64),
+        "budget": Budget(40, 1, 256),
+    }),
+    "suffix": Kind(_suffix, {
+        "factor": Number(1.0, 0.1, 8.0),
+        "min_prob": Number(0.1, 0.0, 1.0),
+        "depth": WholeNumber(64, 1, 64),
+        "budget": Budget(40, 1, 256),
+    }),
+    "fusion": Kind(_fusion, {
+        "max_suffix": WholeNumber(16, 1, 64),
+        "continuation": WholeNumber(32, 1, 64),
+        "budget": Budget(40, 1, 256),
     }, needs_datastore=True),
     "none": Kind(_none),
 }

@@ -92,6 +92,12 @@ class SuffixAutomaton:
             state = int(self.states["link"][state])
         return state, min(int(self.states["length"][state]), self.depth - 1)
 
+    def settled(self, state: int, length: int) -> tuple[int, int]:
+        """The state that now holds the match of ``length`` tokens found in ``state``; adding tokens can split states."""
+        while state != INITIAL and self.states["length"][self.states["link"][state]] >= length:
+            state = int(self.states["link"][state])
+        return state, length
+
     def follow(self, state: int, length: int, tokens: Sequence[int]) -> tuple[int, int]:
         """State and length of the longest match, of less than ``depth`` tokens, behind more tokens of any text."""
         for token in tokens:

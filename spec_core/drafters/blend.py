@@ -44,10 +44,11 @@ NODE = np.dtype([("token", np.int64), ("parent", np.int64), ("depth", np.int64),
                  ("context_count", np.int64), ("store_count", np.int64),
                  ("state", np.int64), ("length", np.int64),  # its place in the context
                  ("store_length", np.int64),                 # and in the store
-                 ("position", np.int64)])                    # the token itself, seen in the store; -1: not there
+                 ("position", np.int64),   # of the token itself, as seen in the store; -1: not there
+                 ("behind", np.int64)])    # and how many tokens before it match
 SEEN = np.dtype([("token", np.int64), ("context_class", np.int64), ("store_class", np.int64),
                  ("context_count", np.int64), ("store_count", np.int64), ("samples", np.int64),
-                 ("position", np.int64)])
+                 ("position", np.int64), ("behind", np.int64)])
 
 
 @dataclass(frozen=True)
@@ -104,7 +105,7 @@ def _slot(seen, size, token):
     seen[size].token = token
     seen[size].context_class = seen[size].store_class = -1
     seen[size].context_count = seen[size].store_count = seen[size].samples = 0
-    seen[size].position = -1
+    seen[size].position, seen[size].behind = -1, 0
     return size, size + 1
 
 
@@ -154,7 +155,7 @@ def _see_store(tokens, suffixes, bounds, vocabulary, rows, length, longest, seen
             if at >= 0:
                 seen[at].samples += 1
                 if seen[at].position < 0:
-                    seen[at].position = bounds[s] + np.int64(suffixes[row]) + length
+                    seen[at].position, seen[at].behind = bounds[s] + np.int64(suffixes[row]) + length, length
     for k in range(size):
         if seen[k].samples > 0 and seen[k].store_class < 0:
             seen[k].store_class = store_class(length, longest, seen[k].samples, samples, hits)
@@ -223,7 +224,7 @@ def _blend(states, edges, table, depth, state, length, tokens, suffixes, bounds,
                 child.estimate, child.path = chance, here.path * chance
                 child.context_class, child.store_class = seen[k].context_class, seen[k].store_class
                 child.context_count, child.store_count = seen[k].context_count, seen[k].store_count
-                child.position = seen[k].position
+                child.position, child.behind = seen[k].position, seen[k].behind
                 heappush(heap, (-child.path, child.depth, np.int64(used)))
                 used += 1
         if count == max_nodes or not heap:

@@ -18,6 +18,8 @@ from pathlib import Path
 import numpy as np
 from numba import njit
 
+from ..datastore.trie import Trie
+
 LENGTHS = 9
 """Classes of match lengths: none, 1, 2, 3, 4, 5–6, 7–9, 10–15, 16 and more."""
 SHARES = 9
@@ -39,7 +41,7 @@ WEIGHTS = Path(__file__).with_name("weights.json")
 
 @cache
 def weights(name: str) -> np.ndarray:
-    """float64 [CLASSES] of ``fusion`` (both sources) or ``context``."""
+    """float64 [CLASSES] for the drafts of ``fusion`` (both sources), ``context`` or ``rest``."""
     table = np.array(json.loads(WEIGHTS.read_text(encoding="utf-8"))[name], dtype=np.float64)
     if table.shape != (CLASSES,):
         raise ValueError(f"{WEIGHTS.name}: {name} has {len(table)} weights, and there are {CLASSES} classes")
@@ -90,3 +92,20 @@ def store_class(length, longest, count, total, hits):
 def estimate(table, context, store):
     """Probability that the target emits the token, given that it emitted what is before it."""
     return 1.0 / (1.0 + math.exp(-(table[context] + table[store])))
+
+
+def heaviest_estimates(trie: Trie, length: int, hits: int) -> np.ndarray:
+    """float64 [selected], falling: the probability that a selected node of REST's trie is accepted.
+
+    Args:
+        trie: continuations of one match.
+        length: of the match.
+        hits: of it.
+    """
+    table, depths, paths = weights("rest"), [], []
+    for node in range(trie.selected):
+        parent, count = trie.parents[node], trie.weights[node]
+        depth, path, total = (depths[parent] + 1, paths[parent], trie.weights[parent]) if parent >= 0 else (0, 1.0, hits)
+        depths.append(depth)
+        paths.append(path * estimate(table, CONTEXT_ABSENT, store_class(length + depth, length + depth, count, total, total)))
+    return np.sort(paths)[::-1]

@@ -10,8 +10,8 @@ from ..datastore.index import Match, longest_match
 from ..datastore.store import Store
 from ..pieces import Pieces
 from .blend import Source
+from .blended import BlendDrafter
 from .budget import CostCurve
-from .context import ContextDrafter
 
 MAX_SNIPPETS = 12
 TOKENS_BEFORE = 8
@@ -19,7 +19,7 @@ MAX_TEXT = 80
 """Most characters of each part of a snippet."""
 
 
-class FusionDrafter(ContextDrafter):
+class FusionDrafter(BlendDrafter):
     """Drafts the most promising continuations that the datastore and the context know.
 
     A node's estimate weighs what both say of it: length of the match, counts, source (see
@@ -44,10 +44,8 @@ class FusionDrafter(ContextDrafter):
     def __init__(self, store: Store, pieces: Pieces, *, max_suffix: int = 16, continuation: int = 32,
                  budget: int | str = 40, costs: CostCurve | None = None) -> None:
         self._store = store
-        super().__init__(pieces, continuation=continuation, budget=budget, costs=costs, max_suffix=max_suffix)
-
-    def _make_source(self) -> Source:
-        return Source.of(self._store, self.settings["max_suffix"])
+        super().__init__(pieces, Source.of(store, max_suffix), costs, max_suffix=max_suffix,
+                         continuation=continuation, budget=budget)
 
     def _look_up(self) -> Match:
         return longest_match(self._store, self._recent, self.settings["max_suffix"], 1)
@@ -65,7 +63,7 @@ class FusionDrafter(ContextDrafter):
 
     def _passages(self, nodes: np.ndarray) -> dict[str, Any]:
         """One snippet a run of nodes that stand one behind the other in the store."""
-        store, positions, parents = self._store, nodes["position"].tolist(), nodes["parent"].tolist()
+        store, positions, parents, behind = self._store, *(nodes[field].tolist() for field in ("position", "parent", "behind"))
         provenance: list[int | None] = [None] * len(nodes)
         runs: list[tuple[int, int]] = []  # first and last node
         for node in range(len(nodes) - 1, -1, -1):
@@ -83,7 +81,7 @@ class FusionDrafter(ContextDrafter):
         starts = [positions[first] for first, _ in runs]
         for (first, last), at, document in zip(runs, starts, store.document_of(starts).tolist(), strict=True):
             begin = int(store.document_starts[document])
-            matched = max(begin, at - self._length_behind(nodes, first))
+            matched = max(begin, at - behind[first])
             snippets.append({
                 "document": names.setdefault(document, len(names)),
                 "offset": matched - begin,

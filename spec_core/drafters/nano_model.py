@@ -59,7 +59,7 @@ class NanoModel(nn.Module):
             lengths: int64 (batch, n) of the matches.
             positions: int64 (batch, n).
             mask: float (…, n, keys) added to the scores; None is causal.
-            cache: one object a layer with ``write(keys, values) → all keys, all values``.
+            cache: one object a layer with ``update(keys, values) → the keys and values to attend to``.
 
         Returns:
             features (batch, n, embedding), and copy scores (batch, n).
@@ -98,7 +98,7 @@ class _Block(nn.Module):
         q, k, v = qkv.permute(2, 0, 3, 1, 4)
         q, k = _rotate(q, cos, sin), _rotate(k, cos, sin)
         if cache is not None:
-            k, v = cache.write(k, v)
+            k, v = cache.update(k, v)
         attended = scaled_dot_product_attention(q, k, v, attn_mask=mask, is_causal=mask is None and n > 1)
         x = x + self.proj(attended.transpose(1, 2).reshape(batch, n, width))
         gate, up = self.gate_up(rms_norm(x, (width,), self.norm_feed_forward)).chunk(2, dim=-1)

@@ -17,6 +17,8 @@ from ..datastore.trie import Trie, heaviest_nodes
 from ..pieces import Pieces
 from . import complete_settings
 from .base import Draft, Limits
+from .budget import CostCurve, NodeBudget
+from .evidence import heaviest_estimates
 
 SHOWN_UNSELECTED = 64
 MAX_SNIPPETS = 32
@@ -34,7 +36,8 @@ class RestDrafter:
         max_suffix: longest suffix tried.
         min_suffix: shortest suffix tried.
         continuation: tokens looked at after each hit: the depth of the trie.
-        budget: most nodes of the draft tree.
+        budget: most nodes of the draft tree, or "auto".
+        costs: what nodes cost, for "auto".
 
     Raises:
         UserError: a setting outside its range, or ``min_suffix`` above ``max_suffix``.
@@ -62,11 +65,12 @@ class RestDrafter:
     name = "rest"
 
     def __init__(self, store: Store, pieces: Pieces, *, max_suffix: int = 16, min_suffix: int = 2,
-                 continuation: int = 10, budget: int = 40) -> None:
+                 continuation: int = 10, budget: int | str = 40, costs: CostCurve | None = None) -> None:
         self.settings: dict[str, Any] = complete_settings(self.name, {
             "max_suffix": max_suffix, "min_suffix": min_suffix, "continuation": continuation, "budget": budget})
         self._store = store
         self._pieces = pieces
+        self._budget = NodeBudget(self.settings["budget"], costs)
         self._recent: list[int] = []  # as much of the context as a suffix can reach
         # a match that is sure, so that the kernels are compiled or loaded before the first step
         heaviest_nodes(store, longest_match(store, [int(store.tokens[0])], 1, 1), 1, 1)
@@ -74,17 +78,22 @@ class RestDrafter:
     def reset(self, context: Sequence[int]) -> None:
         """Begin a new sequence."""
         self._recent = list(context[-self.settings["max_suffix"]:])
+        self._budget.reset()
 
     def commit(self, tokens: Sequence[int]) -> None:
         """The context grew."""
         self._recent = [*self._recent, *tokens][-self.settings["max_suffix"]:]
+        self._budget.commit(len(tokens))
 
     def propose(self, limits: Limits) -> Draft:
         """The heaviest nodes within the limits; an empty tree when nothing matches."""
         settings = self.settings
         match = longest_match(self._store, self._recent, settings["max_suffix"], settings["min_suffix"])
-        trie = heaviest_nodes(self._store, match, min(settings["continuation"], limits.max_depth),
-                              max(min(settings["budget"], limits.max_nodes), 0), SHOWN_UNSELECTED)
+        most, depth = self._budget.most(limits.max_nodes), min(settings["continuation"], limits.max_depth)
+        trie = heaviest_nodes(self._store, match, depth, most, SHOWN_UNSELECTED)
+        if self._budget.automatic:
+            most = self._budget.choose(heaviest_estimates(trie, match.length, match.hits))
+            trie = heaviest_nodes(self._store, match, depth, most, SHOWN_UNSELECTED)
         return Draft(trie.tree(), self._details(match, trie))
 
     def _details(self, match: Match, trie: Trie) -> dict[str, Any]:

@@ -16,6 +16,10 @@ USER = "<|im_start|>user\n"
 ANSWER = "<|im_end|>\n<|im_start|>assistant\n"
 
 
+MOST = 6000
+SHARES = {"code": 0.42, "chat": 0.06, "summary": 0.12, "rag": 0.12, "translation": 0.1, "sum": 0.1, "question": 0.08}
+
+
 @dataclass(frozen=True)
 class DistilPrompt:
     """A prompt as the target reads it, and its kind."""
@@ -52,14 +56,22 @@ def made_prompts(seed: int) -> list[DistilPrompt]:
         prompts.setdefault(DistilPrompt("rag", chat(f"{passage} {other}\n\n{rng.choice(ABOUT)}")))
     for sentence in sources.german_sentences():
         prompts.setdefault(DistilPrompt("translation", chat(f"Translate German to English: {sentence}")))
-    for _ in range(800):
+    for _ in range(2000):
         prompts.setdefault(DistilPrompt("sum", chat(_sum(rng))))
     for pattern in QUESTIONS:
-        for topic in rng.sample(TOPICS, 24):
+        for topic in TOPICS:
             prompts.setdefault(DistilPrompt("question", chat(pattern.format(topic=topic))))
-    result = list(prompts)
-    rng.shuffle(result)
-    return result
+    return _mixed(list(prompts), rng)
+
+
+def _mixed(prompts: list[DistilPrompt], rng: random.Random) -> list[DistilPrompt]:
+    """``MOST`` prompts, each kind with its share as far as there are as many."""
+    kinds = {kind: [prompt for prompt in prompts if prompt.kind == kind] for kind in SHARES}
+    for group in kinds.values():
+        rng.shuffle(group)
+    mixed = [prompt for kind, group in kinds.items() for prompt in group[:int(MOST * SHARES[kind])]]
+    rng.shuffle(mixed)
+    return mixed
 
 
 def _sum(rng: random.Random) -> str:
