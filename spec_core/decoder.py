@@ -18,6 +18,7 @@ from .acceptance import AcceptanceRule, Verdict
 from .draws import Draws
 from .drafters.base import Drafter, Limits
 from .processors import Processors, Sampling
+from .runtime import ThreadGovernor
 from .target import TargetModel, Verification
 from .trace import Committed, Step, TreeRecord
 from .tree import DraftTree
@@ -53,6 +54,7 @@ def decode(target: TargetModel, drafter: Drafter, rule: AcceptanceRule, sampling
     for part in (target, drafter, processors):
         part.reset(prompt_ids)
     root, length, produced, index = prompt_ids[-1], len(prompt_ids), 0, 0
+    governor = ThreadGovernor()
 
     while True:
         if produced >= budget.max_new_tokens:
@@ -61,6 +63,7 @@ def decode(target: TargetModel, drafter: Drafter, rule: AcceptanceRule, sampling
         if remaining <= 0:
             return "context"
 
+        governor.adjust()
         began = perf_counter()
         draft = drafter.propose(Limits(max_depth=remaining - 1, max_nodes=budget.max_nodes))
         drafted = perf_counter()

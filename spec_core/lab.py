@@ -207,5 +207,5 @@ def open_datastore(name: str, target: TargetModel, progress: Progress = lambda s
     from .datastore.store import open_store
 
     if name == DEFAULT_DATASTORE:
-        return ensure_default(target.tokenizer, lambda stage, fraction: progress("stage.build", fraction), cancelled)
+        return ensure_default(target.tokenizer, lambda stage, fraction: progress(f"datastore.stage.{stage}", fraction), cancelled)
     return open_store(name, target.tokenizer)

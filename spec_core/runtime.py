@@ -1,7 +1,9 @@
 """The machine: environment, threads, device and dtype. Import this before torch.
 
-OpenMP threads that spin while they wait make a step 20 to 50 times slower on small
-shared machines; the wait policy is read once, when torch loads, so it is set here.
+How OpenMP's threads wait is read once, when torch loads, so it is set here. Threads that
+spin without end make a step 20 to 50 times slower on small shared machines; threads that
+sleep at once wake so late that a second one gains nothing. So they spin for some
+microseconds, and as many threads compute as there are processors that others leave free.
 """
 
 from __future__ import annotations
@@ -9,10 +11,12 @@ from __future__ import annotations
 import os
 import platform
 import threading
+import time
 from functools import cache
 from typing import TYPE_CHECKING
 
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")
+os.environ.setdefault("GOMP_SPINCOUNT", "50000")
 os.environ.setdefault("KMP_BLOCKTIME", "0")  # the same wish in Intel's words
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "true")
 os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
@@ -22,6 +26,7 @@ os.environ.setdefault("TQDM_DISABLE", "1")  # progress is shown by the lab itsel
 if TYPE_CHECKING:
     import torch
 
+MOST_THREADS = 16
 DTYPES = ("auto", "float32", "bfloat16")
 
 
@@ -36,7 +41,7 @@ def prepare_torch() -> None:
     import torch
     from transformers.utils import logging
 
-    torch.set_num_threads(min(cpus(), 16))
+    torch.set_num_threads(min(cpus(), MOST_THREADS))
     logging.set_verbosity_error()
     logging.disable_progress_bar()
 
@@ -49,6 +54,52 @@ def give_way() -> None:
     """
     if hasattr(os, "setpriority") and platform.system() == "Linux":
         os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), 10)
+
+
+class ThreadGovernor:
+    """Chooses how many threads compute: as many as there are processors that others leave free.
+
+    A thread that must share its processor holds up all others at every layer. Reads the
+    kernel's counters twice a second; where there are none, all processors are used.
+    """
+
+    INTERVAL = 0.5
+
+    def __init__(self) -> None:
+        self._most = min(cpus(), MOST_THREADS)
+        self._seen = self._counters()
+
+    def adjust(self) -> None:
+        """Call before a step; does nothing most of the time."""
+        if self._seen is None or time.monotonic() - self._seen[0] < self.INTERVAL:
+            return
+        now = self._counters()
+        elapsed, busy, own = (new - old for new, old in zip(now, self._seen, strict=True))
+        self._seen = now
+        self._use(threads_beside((busy - own) / elapsed, os.cpu_count() or 1, self._most))
+
+    @staticmethod
+    def _use(threads: int) -> None:
+        import torch
+
+        if torch.get_num_threads() != threads:
+            torch.set_num_threads(threads)
+
+    @staticmethod
+    def _counters() -> tuple[float, float, float] | None:
+        """Seconds: of the clock, of all processors at work (steal included), of this process at work."""
+        try:
+            with open("/proc/stat") as file:
+                ticks = [int(field) for field in file.readline().split()[1:9]]
+        except (OSError, ValueError):
+            return None
+        idle = ticks[3] + ticks[4]
+        return time.monotonic(), (sum(ticks) - idle) / os.sysconf("SC_CLK_TCK"), time.process_time()
+
+
+def threads_beside(busy: float, processors: int, most: int) -> int:
+    """Threads to use when other work keeps ``busy`` of the processors busy: at least 1, at most ``most``."""
+    return max(1, min(most, round(processors - busy)))
 
 
 def choose_device() -> torch.device:

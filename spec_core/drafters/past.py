@@ -10,7 +10,7 @@ from ..pieces import Pieces
 from .automaton import SuffixAutomaton
 
 MOST_TOKENS = 200_000
-"""Of all outputs together: about 40 MB."""
+"""Of all outputs together: about 50 MB."""
 
 
 DEPTH = 65

@@ -127,7 +127,7 @@ class SuffixDrafter:
         while state > INITIAL:
             link = int(states["link"][state])
             if length > int(states["length"][link]):  # else the bound on the depth cut this state off
-                found = speculate(states, automaton.edges, state, min(most, int(settings["factor"] * length)),
+                found = speculate(states, automaton.edges, automaton.depth, state, min(most, int(settings["factor"] * length)),
                                   deepest, settings["min_prob"])
                 score, hits = float(found["path"].sum()), int(states["count"][state])
                 attempts.append({"length": length, "hits": hits, "score": round(score, 3)})
@@ -157,7 +157,7 @@ class Speculation:
 
 
 @njit(cache=True, nogil=True)
-def speculate(states, edges, state, most, deepest, floor):
+def speculate(states, edges, counted, state, most, deepest, floor):
     """The ``most`` nodes of highest probability behind ``state``; none has less than ``floor``."""
     nodes = np.empty(most, NODE)
     heap = [(0.0, np.int64(0), np.int64(0), np.int64(0), np.int64(0))]
@@ -180,6 +180,8 @@ def speculate(states, edges, state, most, deepest, floor):
         if not heap or count == most:
             return nodes[:count]
         negative, depth, token, above, state = heappop(heap)
+        while states[states[state].link].length >= counted - 1:  # what follows a longer substring is not counted
+            state = np.int64(states[state].link)
         path, parent = -negative, np.int64(count)
         nodes[count].token, nodes[count].parent, nodes[count].depth = token, above, depth
         nodes[count].count, nodes[count].path = states[state].count, path

@@ -43,7 +43,14 @@ def chromium() -> Iterator[Browser]:
 
 
 @pytest.fixture(scope="session")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+def prepared() -> None:
+    """The default model fetched and the default datastore built, as the first run of a user does."""
+    subprocess.run([sys.executable, "-m", "spec_core", "generate", "--prompt", "x", "--max-new-tokens", "1", "--quiet"],
+                   cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
+
+
+@pytest.fixture(scope="session")
+def server(prepared: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """``app.py`` on a free port."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
