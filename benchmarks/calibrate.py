@@ -4,8 +4,8 @@ Traces are greedy outputs for prompts of our own (``calibration_prompts.jsonl``)
 functions cut out of installed packages, none of them of a benchmark. Each drafter's
 largest trees are simulated along them; every child of an accepted node is a sample, with
 the classes of its evidence and whether the target emitted it. The fit is a logistic
-regression with one weight a class; it is done twice, the second time on the trees of the
-first weights.
+regression with one weight a class; it is done three times, each on the trees that the
+weights before give.
 
     python -m benchmarks.calibrate --datastores python-stdlib installed-packages
 
@@ -82,7 +82,7 @@ def functions() -> list[str]:
 def fit(outputs: list[Output], stores: list[Store | None], context: bool) -> np.ndarray:
     """float64 [CLASSES]."""
     table = np.zeros(CLASSES)
-    for _ in range(2):
+    for _ in range(3):
         samples = np.concatenate([sampled(output, store, table, context) for store in stores for output in outputs])
         table = regression(samples[:, 0], samples[:, 1], samples[:, 2])
     return table

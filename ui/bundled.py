@@ -9,11 +9,12 @@ from spec_core.trace import Trace
 
 TRACES = Path(__file__).resolve().parent.parent / "assets" / "traces"
 PREFIX = "bundled-"
+SHOWN_FIRST = "rest-code"
 
 
 def names(folder: Path = TRACES) -> list[str]:
-    """Names of the bundled runs, in the order of their file names."""
-    return sorted(path.stem for path in folder.glob("*.json"))
+    """Names of the bundled runs: the one that the page opens with, then in the order of their file names."""
+    return sorted((path.stem for path in folder.glob("*.json")), key=lambda name: (name != SHOWN_FIRST, name))
 
 
 def run_id(name: str) -> str:

@@ -1,8 +1,8 @@
 """A draft tree from two sources, best first by estimated acceptance.
 
 Each node of the tree has its own place in each source: the longest match of *context and
-path* together, so that a path can begin in one source and go on in the other, and a
-shorter match takes over where a longer one ends. The candidates that follow a node get an
+path* together, so that a path can begin in one source and go on in the other, and
+shorter matches add what the longest did not see. The candidates that follow a node get an
 estimate (``evidence``); a path's estimate is the product along it, which is the expected
 number of tokens that the node adds to the step. The most promising candidate becomes a
 node, again and again; a child is never more promising than its parent, so this is the
@@ -26,14 +26,16 @@ from ..datastore.trie import _run_of
 from .automaton import INITIAL, Cursor, SuffixAutomaton, follow
 from .evidence import CONTEXT_ABSENT, STORE_ABSENT, context_class, estimate, length_class, store_class
 
-SAMPLES = 32
+SAMPLES = 64
 """Rows of a store interval that are looked at, evenly spread: finds all children with as large a part of the hits."""
-CHILDREN = 24
+CHILDREN = 48
 """Most candidates behind one node."""
 SEARCH_ABOVE = 0.05
 """A node with a better estimate is looked up in the store anew where its match ends."""
-LOWER_ABOVE = 0.1
-"""A node with a better estimate also gets candidates of a shorter match in the store."""
+LOWER_ABOVE = 0.03
+"""A node with a better estimate also gets candidates of shorter matches in the store, …"""
+LOWER_LONGEST = 3
+"""… of at most so many tokens."""
 LEAST = 1e-3
 """Candidates with a smaller estimate are forgotten."""
 
@@ -204,10 +206,10 @@ def _blend(states, edges, table, depth, state, length, tokens, suffixes, bounds,
                                   seen, size)
                 if here.store_length > 1 and here.path > LOWER_ABOVE:
                     _last_tokens(recent, nodes, node, query)
-                    shorter = here.store_length >> 1
-                    _interval(tokens, suffixes, bounds, query, shorter, lower)
-                    size = _see_store(tokens, suffixes, bounds, vocabulary, lower, shorter, here.store_length,
-                                      seen, size)
+                    for shorter in range(min(here.store_length - 1, LOWER_LONGEST), 0, -1):
+                        _interval(tokens, suffixes, bounds, query, shorter, lower)
+                        size = _see_store(tokens, suffixes, bounds, vocabulary, lower, shorter, here.store_length,
+                                          seen, size)
             total = 0.0
             for k in range(size):
                 if seen[k].context_class < 0:

@@ -5,6 +5,11 @@ the sum of the estimates of its nodes. With λ tokens a plain forward's time in 
 far, n is right where *tokens − λ · cost* is largest; λ is at least one, that of plain
 decoding, so a node that does not pay for itself is never drafted.
 
+Estimates can be wrong, so there is an account beside them: what drafts have brought the
+run so far, in plain forwards, and an allowance of a few percent. A tree that would
+overdraw it if nothing were accepted is too large. So by the measured costs a run is
+never slower than plain decoding by more than the allowance, on any text.
+
 Source: the expected speed-up with a measured cost, Leviathan et al. (2023), §3.3; the
 choice of tree size per machine, Sequoia (Chen et al., 2024), §3.3.
 """
@@ -35,6 +40,11 @@ PRIOR = 6.0
 """Weight, in accepted tokens and in forwards, of what is believed before a run has told."""
 FADE = 0.95
 """What a step weighs, one step later: a text changes."""
+
+ALLOWANCE = 0.03
+"""Plain forwards that a run may lose for each token, …"""
+ADVANCE = 0.2
+"""… and from the start."""
 
 
 @dataclass(frozen=True)
@@ -107,6 +117,7 @@ class NodeBudget:
         """Begin a new run."""
         self._expected = self._accepted = PRIOR  # nodes expected to be accepted, and accepted
         self._tokens = self._cost = PRIOR
+        self._account = ADVANCE
         self._plan = (0.0, 1.0)
 
     def most(self, max_nodes: int) -> int:
@@ -125,13 +136,16 @@ class NodeBudget:
         trust = min(self._accepted / self._expected, 1.0)
         rate = max(self._tokens / self._cost, 1.0)
         costs = self._costs[:len(tokens)]
-        chosen = int(np.argmax(trust * tokens - rate * costs))
+        affordable = costs - 1.0 <= self._account
+        affordable[0] = True
+        chosen = int(np.argmax(np.where(affordable, trust * tokens - rate * costs, -np.inf)))
         self._plan = (float(tokens[chosen]), float(costs[chosen]))
         return chosen
 
     def commit(self, count: int) -> None:
         """So many tokens were committed: learn how far the estimates are to be trusted, and what a forward brings."""
         expected, cost = self._plan
+        self._account += count - cost + ALLOWANCE * count
         self._expected = FADE * self._expected + (1 - FADE) * PRIOR + expected
         self._accepted = FADE * self._accepted + (1 - FADE) * PRIOR + (count - 1 if expected else 0)
         self._tokens = FADE * self._tokens + (1 - FADE) * PRIOR + count
