@@ -12,12 +12,11 @@ from time import perf_counter
 from typing import Any
 
 import numpy as np
-import torch
 
 from .acceptance import AcceptanceRule, Verdict
 from .draws import Draws
 from .drafters.base import Drafter, Limits
-from .processors import Processors, Sampling
+from .processors import Processors, Sampling, largest
 from .runtime import ThreadGovernor
 from .target import TargetModel, Verification
 from .trace import Committed, Step, TreeRecord
@@ -148,12 +147,8 @@ def _arithmetic(verdict: Verdict, tree: DraftTree, verification: Verification, p
         if node in shown:
             continue
         shown.add(node)
+        p = visited[node]
         if processors.sampling.temperature == 0.0:
-            path = [tree.tokens[i] for i in tree.path(node)]
-            p = processors.scores(verification.logits[node + 1], path).softmax(-1)
-        else:
-            p = torch.from_numpy(visited[node])
-        best = p.topk(min(TOP, len(p)))
-        entry["top"] = [[target.pieces[token], round(prob, 6)]
-                        for token, prob in zip(best.indices.tolist(), best.values.tolist(), strict=True) if prob > 0]
+            p = processors.plain(verification.logits[node + 1], [tree.tokens[i] for i in tree.path(node)])
+        entry["top"] = [[target.pieces[token], round(float(p[token]), 6)] for token in largest(p, TOP)]
     return verdict.arithmetic

@@ -22,6 +22,10 @@ class Draws:
 
     def choose(self, p: np.ndarray) -> int:
         """An index drawn from p (float64, non-negative, not all zero), by inverting its distribution function."""
+        u = self.uniform()
+        likeliest = int(p.argmax())
+        if p[likeliest] == 1.0:  # greedy: nothing to search
+            return likeliest
         cumulative = np.cumsum(p)
-        index = int(np.searchsorted(cumulative, self.uniform() * cumulative[-1], side="right"))
+        index = int(np.searchsorted(cumulative, u * cumulative[-1], side="right"))
         return min(index, int(np.flatnonzero(p)[-1])) if index >= len(p) else index

@@ -2,7 +2,8 @@
 
 Applied a row at a time, and only to the rows that the acceptance walk visits, each on
 its own path. The order and the arithmetic are those of ``transformers``' ``generate``:
-repetition penalty, temperature, top-k, top-p.
+repetition penalty, temperature, top-k, top-p. In numpy: for single rows, waking torch's
+threads costs more than the work.
 """
 
 from __future__ import annotations
@@ -39,31 +40,26 @@ class Processors:
     def __init__(self, sampling: Sampling, vocab_size: int) -> None:
         self.sampling = sampling
         self.vocab_size = vocab_size
-        self._seen = torch.zeros(vocab_size, dtype=torch.bool)
+        self._seen = np.zeros(vocab_size, dtype=bool)
 
     def reset(self, context: Sequence[int]) -> None:
         """Begin a new sequence."""
-        self._seen.zero_()
+        self._seen[:] = False
         self.commit(context)
 
     def commit(self, tokens: Sequence[int]) -> None:
         """These tokens now belong to the context."""
-        self._seen[torch.tensor(tokens, dtype=torch.long)] = True
+        self._seen[list(tokens)] = True
 
-    def scores(self, logits: torch.Tensor, path: Sequence[int]) -> torch.Tensor:
-        """Logits after the repetition penalty of context and path: float32 (vocabulary,) on the CPU."""
-        scores = logits.float().cpu()
+    def scores(self, logits: torch.Tensor, path: Sequence[int]) -> np.ndarray:
+        """Logits after the repetition penalty of context and path: float32 (vocabulary,), not to be changed."""
+        scores = float32_row(logits)
         penalty = self.sampling.repetition_penalty
         if penalty == 1.0:
             return scores
-        seen = self._seen.clone()
-        seen[torch.tensor(path, dtype=torch.long)] = True
-        return torch.where(seen, torch.where(scores < 0, scores * penalty, scores / penalty), scores)
-
-    def confidence(self, logits: torch.Tensor, path: Sequence[int]) -> float:
-        """Softmax probability of the most probable token, before temperature, top-k and top-p."""
-        scores = self.scores(logits, path)
-        return float(torch.exp(scores.max() - scores.logsumexp(-1)))
+        seen = self._seen.copy()
+        seen[list(path)] = True
+        return np.where(seen, np.where(scores < 0, scores * np.float32(penalty), scores / np.float32(penalty)), scores)
 
     def probabilities(self, logits: torch.Tensor, path: Sequence[int]) -> np.ndarray:
         """p of the token that follows ``path``.
@@ -79,16 +75,47 @@ class Processors:
         s = self.sampling
         if s.temperature == 0.0:
             p = np.zeros(len(scores))
-            p[int(scores.argmax())] = 1.0
+            p[scores.argmax()] = 1.0
             return p
-        scores = scores / s.temperature
-        if s.top_k:
-            kth = torch.topk(scores, min(s.top_k, len(scores))).values[-1]
-            scores = scores.masked_fill(scores < kth, -torch.inf)
+        scores = scores / np.float32(s.temperature)
+        if s.top_k and s.top_k < len(scores):
+            kth = np.partition(scores, -s.top_k)[-s.top_k]
+            scores[scores < kth] = -np.inf
         if s.top_p < 1.0:
-            ordered, order = torch.sort(scores)
-            dropped = ordered.softmax(-1).cumsum(-1) <= 1 - s.top_p
+            order = np.argsort(scores, kind="stable")
+            dropped = np.cumsum(softmax(scores[order])) <= 1 - s.top_p
             dropped[-1] = False
-            scores[order[dropped]] = -torch.inf
-        p = scores.softmax(-1).double().numpy()
-        return p / p.sum()
+            scores[order[dropped]] = -np.inf
+        return softmax(scores)
+
+    def plain(self, logits: torch.Tensor, path: Sequence[int]) -> np.ndarray:
+        """What to show of a row: p, or at temperature 0, where p is one-hot, the softmax of the scores."""
+        if self.sampling.temperature == 0.0:
+            return softmax(self.scores(logits, path))
+        return self.probabilities(logits, path)
+
+
+def float32_row(logits: torch.Tensor) -> np.ndarray:
+    """(vocabulary,) of any dtype and device as float32."""
+    if logits.dtype == torch.bfloat16 and logits.device.type == "cpu":
+        bits = logits.view(torch.int16).numpy().view(np.uint16).astype(np.uint32)
+        return (bits << 16).view(np.float32)
+    return logits.float().cpu().numpy()
+
+
+def softmax(scores: np.ndarray) -> np.ndarray:
+    """float64, summing to 1, of float32 scores; the exponentials are computed in float32."""
+    p = np.exp(scores - scores.max()).astype(np.float64)
+    return p / p.sum()
+
+
+def largest(values: np.ndarray, count: int) -> list[int]:
+    """Indices of the ``count`` largest values above zero, falling; ties to the smaller index."""
+    rest, found = values.copy(), []
+    for _ in range(min(count, len(values))):
+        best = int(rest.argmax())
+        if rest[best] <= 0:
+            break
+        found.append(best)
+        rest[best] = 0
+    return found

@@ -36,7 +36,7 @@ LOWER_ABOVE = 0.03
 """A node with a better estimate also gets candidates of shorter matches in the store, …"""
 LOWER_LONGEST = 3
 """… of at most so many tokens."""
-LEAST = 1e-3
+LEAST = 3e-4
 """Candidates with a smaller estimate are forgotten."""
 
 NODE = np.dtype([("token", np.int64), ("parent", np.int64), ("depth", np.int64),
@@ -93,7 +93,7 @@ def blend(automaton: SuffixAutomaton, end: Cursor, source: Source, match: Match 
     rows = np.zeros((0, 2), np.int64) if match is None else match.rows
     return _blend(automaton.states, automaton.edges, automaton.table, automaton.depth, state, length,
                   source.tokens, source.suffixes, source.bounds, source.vocabulary, rows, match.length if match else 0, recent[-source.max_suffix:],
-                  table, max_nodes, max_depth, others)
+                  source.max_suffix, table, max_nodes, max_depth, others)
 
 
 @njit(cache=True, nogil=True)
@@ -177,7 +177,7 @@ def _interval(tokens, suffixes, bounds, query, length, rows):
 
 @njit(cache=True, nogil=True)
 def _blend(states, edges, table, depth, state, length, tokens, suffixes, bounds, vocabulary, root_rows,
-           root_length, recent, weights, max_nodes, max_depth, others):
+           root_length, recent, max_suffix, weights, max_nodes, max_depth, others):
     shards = len(bounds) - 1
     nodes = np.empty(max_nodes * CHILDREN + CHILDREN, NODE)
     rows = np.zeros((max_nodes + 1, shards, 2), np.int64)
@@ -186,7 +186,7 @@ def _blend(states, edges, table, depth, state, length, tokens, suffixes, bounds,
     seen = np.empty(CHILDREN, SEEN)
     picked = np.empty(max_nodes + others, np.int64)
     attempts = np.empty((64, 2), np.int64)
-    query = np.empty(len(recent), np.int64)
+    query = np.empty(max(max_suffix, LOWER_LONGEST), np.int64)
     root = np.empty(1, NODE)
     root[0].depth, root[0].path = 0, 1.0
     root[0].state, root[0].length = state, length
@@ -274,6 +274,6 @@ def _last_tokens(recent, nodes, node, query):
         at -= 1
     known = len(recent) - 1
     while at >= 0:
-        query[at] = recent[known]
+        query[at] = recent[known] if known >= 0 else -1  # before the context: what matches nothing
         known -= 1
         at -= 1

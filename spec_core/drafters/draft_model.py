@@ -65,7 +65,7 @@ class DraftModelDrafter:
                 tree = DraftTree.chain(builder.tokens)
                 logits = self._assistant.read_nodes(tree, [node])[0]
             q = self._processors.probabilities(logits, builder.tokens)
-            confidence = self._processors.confidence(logits, builder.tokens) if greedy else float(q.max())
+            confidence = float((self._processors.plain(logits, builder.tokens) if greedy else q).max())
             if confidence < self.settings["stop_below"]:
                 stopped_below = confidence
                 break

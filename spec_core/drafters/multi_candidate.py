@@ -14,7 +14,7 @@ from typing import Any
 import torch
 
 from ..draws import Draws
-from ..processors import Processors
+from ..processors import Processors, largest
 from ..tree import ROOT, DraftTree
 from .assistant import Assistant
 from .base import Draft, Limits
@@ -75,9 +75,8 @@ class MultiCandidateDrafter:
 
     def _expand(self, builder: DraftBuilder, node: int, logits: torch.Tensor, path: list[int], width: int) -> list[int]:
         if self._processors.sampling.temperature == 0.0:
-            best = self._processors.scores(logits, path).softmax(-1).topk(width)
-            return [builder.choose(node, token, prob)
-                    for token, prob in zip(best.indices.tolist(), best.values.tolist(), strict=True)]
+            q = self._processors.plain(logits, path)
+            return [builder.choose(node, token, float(q[token])) for token in largest(q, width)]
         q = self._processors.probabilities(logits, path)
         return builder.add(node, draw_candidates(q, width, self._replacement, self._draws), q)
 
@@ -120,11 +119,10 @@ class DynamicTreeDrafter:
             rows = self._assistant.begin()[None] if level == [ROOT] else self._assistant.read_nodes(tree, level)
             first = len(builder.tokens)
             for node, logits in zip(level, rows, strict=True):
-                q = self._q(logits, _path(builder, node))
-                best = q.topk(settings["width"])
-                for token, prob in zip(best.indices.tolist(), best.values.tolist(), strict=True):
-                    builder.choose(node, token, prob)
-                    gain.append(prob * (1.0 if node == ROOT else gain[node]))
+                q = self._processors.plain(logits, _path(builder, node))
+                for token in largest(q, settings["width"]):
+                    builder.choose(node, token, float(q[token]))
+                    gain.append(float(q[token]) * (1.0 if node == ROOT else gain[node]))
             fresh = range(first, len(builder.tokens))
             level = sorted(heapq.nlargest(settings["width"], fresh, key=lambda node: (gain[node], -node)))
         kept = sorted(heapq.nlargest(max(min(settings["budget"], limits.max_nodes), 0), range(len(gain)),
@@ -135,11 +133,6 @@ class DynamicTreeDrafter:
         """The context grew."""
         self._assistant.commit(tokens)
         self._processors.commit(tokens)
-
-    def _q(self, logits: torch.Tensor, path: list[int]) -> torch.Tensor:
-        if self._processors.sampling.temperature == 0.0:
-            return self._processors.scores(logits, path).softmax(-1)
-        return torch.from_numpy(self._processors.probabilities(logits, path))
 
 
 def _path(builder: DraftBuilder, node: int) -> list[int]:

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from spec_core.datastore.index import longest_match
 from spec_core.drafters.automaton import SuffixAutomaton
-from spec_core.drafters.blend import CHILDREN, SAMPLES, Source, blend
+from spec_core.drafters.blend import CHILDREN, LOWER_LONGEST, SAMPLES, Source, blend
 from spec_core.drafters.blended import LONGEST, breadth_first
 from spec_core.drafters.evidence import (CLASSES, CONTEXT_ABSENT, STORE_ABSENT, STORE_TOP, context_class, estimate,
                                          heaviest_estimates, length_class, store_class, weights)
@@ -69,7 +69,7 @@ def test_context_counts_equal_brute_force(context, nodes, depth):
 @given(st.lists(st.lists(st.integers(0, 3), min_size=1, max_size=12), min_size=1, max_size=3),
        st.lists(st.integers(0, 4), min_size=1, max_size=10), st.booleans())
 def test_store_counts_equal_brute_force(documents, context, split):
-    """Few hits, so that all rows are looked at; the match behind a node is as long as can be, or half as long."""
+    """Few hits, so that all rows are looked at; the match behind a node is as long as can be, or short."""
     store = memory_store([documents[:1], documents[1:]] if split and len(documents) > 1 else [documents], 5)
     found = blended(context, store, max_suffix=8)
     for node, path in zip(found, paths(found), strict=True):
@@ -82,7 +82,7 @@ def test_store_counts_equal_brute_force(documents, context, split):
         assert node["store_count"] == followers(documents, matched).count(path[-1])
         if node["store_class"] >= STORE_TOP and node["depth"] == 1:
             _, _, _, longest = seen(documents, text[-8:], path[-1])
-            assert behind in (longest, longest >> 1)
+            assert behind in (longest, *range(1, LOWER_LONGEST + 1))
 
 
 @settings(max_examples=100, deadline=None)
