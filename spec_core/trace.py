@@ -8,7 +8,6 @@ a ``TraceError`` with one sentence. No torch.
 from __future__ import annotations
 
 import json
-import math
 import os
 import uuid
 from collections.abc import Mapping, Sequence
@@ -16,7 +15,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from .messages import UserError
+from .trace_checks import TraceError, expect, integer, integers, number, numbers, refuse_constant, strings
 
 FORMAT = "speculation-trace"
 VERSION = 1
@@ -27,10 +26,6 @@ VERDICTS = ("accepted", "rejected", "unreached")
 KINDS = ("accepted", "recovered", "bonus")
 STOPS = ("eos", "length", "context", "stopped", "error")
 PARTS = ("draft", "verify", "accept", "overhead")
-
-
-class TraceError(UserError):
-    """A trace that cannot be read; the message says why in one sentence."""
 
 
 @dataclass
@@ -95,24 +90,24 @@ class Step:
             TraceError: a field is missing, of the wrong kind, or of the wrong length.
         """
         where = f"step {index}"
-        _expect(isinstance(data, Mapping), f"{where} is not an object")
+        expect(isinstance(data, Mapping), f"{where} is not an object")
         tree = _read_tree(data.get("tree"), where)
         committed = _read_committed(data.get("committed"), where)
         ms = data.get("ms", {})
-        _expect(isinstance(ms, Mapping), f"{where}: ms is not an object")
+        expect(isinstance(ms, Mapping), f"{where}: ms is not an object")
         details = data.get("details", {})
         arithmetic = data.get("arithmetic", [])
-        _expect(isinstance(details, Mapping), f"{where}: details is not an object")
-        _expect(isinstance(arithmetic, list), f"{where}: arithmetic is not a list")
+        expect(isinstance(details, Mapping), f"{where}: details is not an object")
+        expect(isinstance(arithmetic, list), f"{where}: arithmetic is not a list")
         return cls(
             index=index,
-            context_length=_integer(data.get("context_length"), f"{where}: context_length"),
+            context_length=integer(data.get("context_length"), f"{where}: context_length"),
             tree=tree,
             committed=committed,
             details=dict(details),
             arithmetic=list(arithmetic),
             mask_sha256=str(data.get("mask_sha256", "")),
-            ms={part: _number(ms.get(part, 0.0), f"{where}: ms.{part}") for part in PARTS},
+            ms={part: number(ms.get(part, 0.0), f"{where}: ms.{part}") for part in PARTS},
         )
 
 
@@ -179,7 +174,7 @@ class Trace:
     def from_text(cls, text: str) -> Trace:
         """Read a trace from JSON text. Raises ``TraceError``."""
         try:
-            data = json.loads(text, parse_constant=_refuse_constant)
+            data = json.loads(text, parse_constant=refuse_constant)
         except TraceError:
             raise
         except (ValueError, RecursionError) as error:
@@ -191,25 +186,25 @@ class Trace:
         """Check and read the file format's top level. Raises ``TraceError``."""
         if not isinstance(data, Mapping) or data.get("format") != FORMAT:
             raise TraceError("trace.other_format")
-        version = _integer(data.get("version"), "version")
+        version = integer(data.get("version"), "version")
         if version > VERSION:
             raise TraceError("trace.newer", version=version, known=VERSION)
         run = data.get("run")
-        _expect(isinstance(run, Mapping), "the trace has no run")
-        _expect(isinstance(data.get("steps"), list), "the trace has no list of steps")
-        prompt_ids = _integers(run.get("prompt_ids"), "run.prompt_ids")
-        _strings(run.get("prompt_pieces"), len(prompt_ids), "run.prompt_pieces")
+        expect(isinstance(run, Mapping), "the trace has no run")
+        expect(isinstance(data.get("steps"), list), "the trace has no list of steps")
+        prompt_ids = integers(run.get("prompt_ids"), "run.prompt_ids")
+        strings(run.get("prompt_pieces"), len(prompt_ids), "run.prompt_pieces")
         for key in ("target", "drafter", "acceptance", "limits"):
-            _expect(isinstance(run.get(key), Mapping), f"run.{key} is not an object")
-        _expect(run.get("datastore") is None or isinstance(run["datastore"], Mapping),
+            expect(isinstance(run.get(key), Mapping), f"run.{key} is not an object")
+        expect(run.get("datastore") is None or isinstance(run["datastore"], Mapping),
                 "run.datastore is not an object")
         stop = data.get("stop", "stopped")
-        _expect(stop in STOPS, f"stop is {stop!r}; it is one of {', '.join(STOPS)}")
+        expect(stop in STOPS, f"stop is {stop!r}; it is one of {', '.join(STOPS)}")
         error = data.get("error")
         return cls(
             run=dict(run),
             steps=[Step.from_json(step, i) for i, step in enumerate(data["steps"])],
-            output_ids=_integers(data.get("output_ids", []), "output_ids"),
+            output_ids=integers(data.get("output_ids", []), "output_ids"),
             output_text=str(data.get("output_text", "")),
             stop=stop,
             error=None if error is None else str(error),
@@ -259,67 +254,25 @@ def totals(steps: Sequence[Step]) -> dict[str, Any]:
 
 
 def _read_tree(data: Any, where: str) -> TreeRecord:
-    _expect(isinstance(data, Mapping), f"{where}: tree is not an object")
-    tokens = _integers(data.get("tokens"), f"{where}: tree.tokens")
+    expect(isinstance(data, Mapping), f"{where}: tree is not an object")
+    tokens = integers(data.get("tokens"), f"{where}: tree.tokens")
     n = len(tokens)
-    _expect(n <= MAX_NODES_A_STEP, f"{where}: a tree of {n} nodes; at most {MAX_NODES_A_STEP} can be shown")
-    parents = _integers(data.get("parents"), f"{where}: tree.parents", n)
+    expect(n <= MAX_NODES_A_STEP, f"{where}: a tree of {n} nodes; at most {MAX_NODES_A_STEP} can be shown")
+    parents = integers(data.get("parents"), f"{where}: tree.parents", n)
     for i, parent in enumerate(parents):
-        _expect(-1 <= parent < i, f"{where}: node {i} has parent {parent}; a parent comes before its child")
-    verdicts = _strings(data.get("verdicts"), n, f"{where}: tree.verdicts")
-    _expect(set(verdicts) <= set(VERDICTS), f"{where}: a verdict is one of {', '.join(VERDICTS)}")
-    optional = {name: None if data.get(name) is None else _numbers(data[name], n, f"{where}: tree.{name}")
+        expect(-1 <= parent < i, f"{where}: node {i} has parent {parent}; a parent comes before its child")
+    verdicts = strings(data.get("verdicts"), n, f"{where}: tree.verdicts")
+    expect(set(verdicts) <= set(VERDICTS), f"{where}: a verdict is one of {', '.join(VERDICTS)}")
+    optional = {name: None if data.get(name) is None else numbers(data[name], n, f"{where}: tree.{name}")
                 for name in ("weights", "draft_probs")}
-    target_probs = _numbers(data.get("target_probs"), n, f"{where}: tree.target_probs", nullable=True)
-    return TreeRecord(tokens, _strings(data.get("pieces"), n, f"{where}: tree.pieces"), parents,
+    target_probs = numbers(data.get("target_probs"), n, f"{where}: tree.target_probs", nullable=True)
+    return TreeRecord(tokens, strings(data.get("pieces"), n, f"{where}: tree.pieces"), parents,
                       optional["weights"], optional["draft_probs"], target_probs, verdicts)
 
 
 def _read_committed(data: Any, where: str) -> Committed:
-    _expect(isinstance(data, Mapping), f"{where}: committed is not an object")
-    ids = _integers(data.get("ids"), f"{where}: committed.ids")
-    kinds = _strings(data.get("kinds"), len(ids), f"{where}: committed.kinds")
-    _expect(set(kinds) <= set(KINDS), f"{where}: a kind is one of {', '.join(KINDS)}")
-    return Committed(ids, _strings(data.get("pieces"), len(ids), f"{where}: committed.pieces"), kinds)
-
-
-def _refuse_constant(name: str) -> float:
-    raise TraceError("trace.not_json", reason=name)
-
-
-def _expect(condition: bool, message: str) -> None:
-    if not condition:
-        raise TraceError("trace.broken", what=message)
-
-
-def _integer(value: Any, what: str) -> int:
-    _expect(isinstance(value, int) and not isinstance(value, bool), f"{what} is not a whole number")
-    return value
-
-
-def _number(value: Any, what: str) -> float:
-    _expect(isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value),
-            f"{what} is not a number")
-    return value
-
-
-def _list(value: Any, length: int | None, what: str) -> list[Any]:
-    _expect(isinstance(value, list), f"{what} is not a list")
-    _expect(length is None or len(value) == length, f"{what} has {len(value)} entries, not {length}")
-    return value
-
-
-def _integers(value: Any, what: str, length: int | None = None) -> list[int]:
-    return [_integer(item, what) for item in _list(value, length, what)]
-
-
-def _numbers(value: Any, length: int, what: str, nullable: bool = False) -> list[Any]:
-    return [None if nullable and item is None else _number(item, what) for item in _list(value, length, what)]
-
-
-def _strings(value: Any, length: int, what: str) -> list[str]:
-    values = _list(value, length, what)
-    _expect(all(isinstance(item, str) for item in values), f"{what} holds something that is not text")
-    return values
-
-
+    expect(isinstance(data, Mapping), f"{where}: committed is not an object")
+    ids = integers(data.get("ids"), f"{where}: committed.ids")
+    kinds = strings(data.get("kinds"), len(ids), f"{where}: committed.kinds")
+    expect(set(kinds) <= set(KINDS), f"{where}: a kind is one of {', '.join(KINDS)}")
+    return Committed(ids, strings(data.get("pieces"), len(ids), f"{where}: committed.pieces"), kinds)
