@@ -64,13 +64,15 @@ def main() -> None:
 def functions() -> list[str]:
     """Heads and docstrings of functions of installed packages, one a file."""
     chance, library, found = random.Random(1), Path(sysconfig.get_path("purelib")), []
-    files = [path for package in HELD_OUT for path in sorted((library / package).rglob("*.py")) if "test" not in str(path)]
+    files = [path for package in HELD_OUT for path in sorted((library / package).rglob("*.py"))
+             if "test" not in str(path)]
     chance.shuffle(files)
     for path in files:
         source = path.read_text(encoding="utf-8")
         lines, heads = source.splitlines(), []
         for node in ast.parse(source).body:
-            if isinstance(node, ast.FunctionDef) and len(node.body) > 1 and 60 < len(ast.get_docstring(node) or "") < 900:
+            if (isinstance(node, ast.FunctionDef) and len(node.body) > 1
+                    and 60 < len(ast.get_docstring(node) or "") < 900):
                 heads.append("\n".join(lines[node.lineno - 1:node.body[0].end_lineno]) + "\n")
         if heads:
             found.append(chance.choice(heads))
@@ -113,7 +115,7 @@ def sampled(output: Output, store: Store | None, table: np.ndarray, context: boo
 
 
 def regression(context: np.ndarray, store: np.ndarray, emitted: np.ndarray) -> np.ndarray:
-    """Logistic regression of ``emitted`` on the two classes, with a ridge; the constant goes to the context's weights."""
+    """Logistic regression of ``emitted`` on the two classes; the constant goes to the context's weights."""
     from scipy.optimize import minimize
 
     def loss(parameters: np.ndarray) -> tuple[float, np.ndarray]:
@@ -132,7 +134,7 @@ def regression(context: np.ndarray, store: np.ndarray, emitted: np.ndarray) -> n
 
 def written(fitted: dict[str, np.ndarray]) -> str:
     """The file: two decimals, twenty weights a line."""
-    about = f"logits of the classes of evidence.py, fitted by benchmarks/calibrate.py to greedy outputs of {models.DEFAULT}"
+    about = f"logits of evidence.py's classes, fitted by benchmarks/calibrate.py to outputs of {models.DEFAULT}"
     parts = [f' "about": {json.dumps(about)}']
     for name, table in fitted.items():
         numbers = [f"{weight:.2f}" for weight in table]

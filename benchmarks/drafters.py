@@ -52,7 +52,8 @@ def main() -> None:
     bench = Bench(options)
     print(f"{runtime.describe_machine()}\n{models.DEFAULT}, {options.dtype}, greedy, {options.new_tokens} new tokens, "
           f"datastore {bench.store.name} ({bench.store.token_count:,} tokens)")
-    print("v(n): " + ", ".join(f"{n}: {cost:.2f}" for n, cost in zip(bench.costs.nodes, bench.costs.costs, strict=True)))
+    measured = zip(bench.costs.nodes, bench.costs.costs, strict=True)
+    print("v(n): " + ", ".join(f"{n}: {cost:.2f}" for n, cost in measured))
     for name, prompts in read_prompts(options.prompts, options.limit).items():
         ids = [(name, p.id, lab.encode_prompt(bench.target, p.text, p.chat)) for p in prompts]
         outputs = generate_outputs(bench.outputs, ids, options.new_tokens, bench.target.dtype)
@@ -92,18 +93,18 @@ class Bench:
             nodes = [[len(tree) for tree, _ in run] for run in runs]
             costs = self.costs.upto(max(map(max, nodes)))
             speeds = [len(output.output) / costs[run].sum() for output, run in zip(outputs, nodes, strict=True)]
-            calls = sum(map(len, runs))
-            print(f"  {way:15}{settings.get('budget', '–'):>7}{tokens / calls:13.2f}{sum(map(sum, nodes)) / calls:12.1f}"
+            calls, drafted = sum(map(len, runs)), sum(map(sum, nodes))
+            print(f"  {way:15}{settings.get('budget', '–'):>7}{tokens / calls:13.2f}{drafted / calls:12.1f}"
                   f"{tokens / sum(costs[run].sum() for run in nodes):7.2f}×{min(speeds):13.2f}×"
                   f"{'{:.0f} / {:.0f}'.format(*np.percentile(drafter.times, [50, 99]) * 1e6):>20}", flush=True)
 
     def real(self, name: str, outputs: list[Output]) -> None:
-        """Real runs, each beside plain decoding of the same prompt; the first prompt once more, to warm up."""
+        """Real runs, each beside plain decoding of the same prompt."""
         print(f"\n{name}, real runs: {len(outputs)} prompts\n  {'drafter':15}{'budget':>7}{'tokens/call':>13}"
               f"{'speed ÷ plain, median':>23}{'least':>8}{'differs':>9}")
         for way, settings in self.ways:
             drafter, plain = self.drafter(way, settings), KINDS["none"].make(Material(self.target.pieces), {})
-            self._run(drafter, outputs[0].prompt)
+            self._run(self.drafter(way, settings), outputs[0].prompt)  # warm up
             ratios, calls, tokens, differing = [], 0, 0, 0
             for output in outputs:
                 plain_seconds, expected, _ = self._run(plain, output.prompt)

@@ -58,7 +58,8 @@ def generate_outputs(path: Path, prompts: Iterable[tuple[str, str, list[int]]], 
         with path.open("a", encoding="utf-8") as file:
             for at in range(0, len(missing), batch):
                 part = missing[at:at + batch]
-                for (name, key, ids), tokens in zip(part, _greedy(model, [p[2] for p in part], new_tokens), strict=True):
+                rows = _greedy(model, [p[2] for p in part], new_tokens)
+                for (name, key, ids), tokens in zip(part, rows, strict=True):
                     known[name, key] = Output(name, key, ids, tokens)
                     file.write(json.dumps(asdict(known[name, key])) + "\n")
                 file.flush()

@@ -93,7 +93,7 @@ class SuffixAutomaton:
         return state, min(int(self.states["length"][state]), self.depth - 1)
 
     def settled(self, state: int, length: int) -> tuple[int, int]:
-        """The state that now holds the match of ``length`` tokens found in ``state``; adding tokens can split states."""
+        """The state that now holds a match found in ``state`` before: adding tokens can split states."""
         while state != INITIAL and self.states["length"][self.states["link"][state]] >= length:
             state = int(self.states["link"][state])
         return state, length

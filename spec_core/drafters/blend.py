@@ -8,6 +8,9 @@ number of tokens that the node adds to the step. The most promising candidate be
 node, again and again; a child is never more promising than its parent, so this is the
 tree of the most expected tokens for every number of nodes.
 
+To whoever changes the kernels of ``datastore.index``, ``datastore.trie`` or ``automaton``:
+numba's cache of this file does not notice; touch it.
+
 Sources: REST (He et al., NAACL 2024) for the store; PPM (Cleary & Witten, 1984) for the
 falling back to shorter matches; Sequoia (Chen et al., 2024), §3.1, for the best tree.
 """
@@ -92,8 +95,8 @@ def blend(automaton: SuffixAutomaton, end: Cursor, source: Source, match: Match 
     state, length = automaton.repeated(end)
     rows = np.zeros((0, 2), np.int64) if match is None else match.rows
     return _blend(automaton.states, automaton.edges, automaton.table, automaton.depth, state, length,
-                  source.tokens, source.suffixes, source.bounds, source.vocabulary, rows, match.length if match else 0, recent[-source.max_suffix:],
-                  source.max_suffix, table, max_nodes, max_depth, others)
+                  source.tokens, source.suffixes, source.bounds, source.vocabulary, rows,
+                  match.length if match else 0, recent[-source.max_suffix:], source.max_suffix, table, max_nodes, max_depth, others)
 
 
 @njit(cache=True, nogil=True)

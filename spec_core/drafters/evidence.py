@@ -102,10 +102,11 @@ def heaviest_estimates(trie: Trie, length: int, hits: int) -> np.ndarray:
         length: of the match.
         hits: of it.
     """
-    table, depths, paths = weights("rest"), [], []
+    table, matched, paths = weights("rest"), [], []
     for node in range(trie.selected):
         parent, count = trie.parents[node], trie.weights[node]
-        depth, path, total = (depths[parent] + 1, paths[parent], trie.weights[parent]) if parent >= 0 else (0, 1.0, hits)
-        depths.append(depth)
-        paths.append(path * estimate(table, CONTEXT_ABSENT, store_class(length + depth, length + depth, count, total, total)))
+        behind, path, total = (matched[parent] + 1, paths[parent], trie.weights[parent]) if parent >= 0 else (
+            length, 1.0, hits)
+        matched.append(behind)
+        paths.append(path * estimate(table, CONTEXT_ABSENT, store_class(behind, behind, count, total, total)))
     return np.sort(paths)[::-1]

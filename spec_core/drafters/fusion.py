@@ -63,7 +63,8 @@ class FusionDrafter(BlendDrafter):
 
     def _passages(self, nodes: np.ndarray) -> dict[str, Any]:
         """One snippet a run of nodes that stand one behind the other in the store."""
-        store, positions, parents, behind = self._store, *(nodes[field].tolist() for field in ("position", "parent", "behind"))
+        store = self._store
+        positions, parents, behind = (nodes[field].tolist() for field in ("position", "parent", "behind"))
         provenance: list[int | None] = [None] * len(nodes)
         runs: list[tuple[int, int]] = []  # first and last node
         for node in range(len(nodes) - 1, -1, -1):

@@ -63,7 +63,8 @@ class PromptLookupDrafter:
         copied: list[int] = []
         if matched:
             start = int(found[0]) + n
-            copied = context[start:start + max(0, min(self.settings["length"], limits.max_depth, limits.max_nodes))].tolist()
+            length = max(0, min(self.settings["length"], limits.max_depth, limits.max_nodes))
+            copied = context[start:start + length].tolist()
         return Draft(DraftTree.chain(copied), {
             "source": self.name, "matched": matched,
             "suffix": self._pieces.of(context[len(context) - matched:].tolist()),

@@ -127,8 +127,8 @@ class SuffixDrafter:
         while state > INITIAL:
             link = int(states["link"][state])
             if length > int(states["length"][link]):  # else the bound on the depth cut this state off
-                found = speculate(states, automaton.edges, automaton.depth, state, min(most, int(settings["factor"] * length)),
-                                  deepest, settings["min_prob"])
+                found = speculate(states, automaton.edges, automaton.depth, state,
+                                  min(most, int(settings["factor"] * length)), deepest, settings["min_prob"])
                 score, hits = float(found["path"].sum()), int(states["count"][state])
                 attempts.append({"length": length, "hits": hits, "score": round(score, 3)})
                 if score > best.score:
