@@ -21,6 +21,8 @@ def main(arguments: list[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     try:
         options.run(options)
+    except BrokenPipeError:
+        raise
     except (UserError, OSError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 2

@@ -72,9 +72,11 @@ def generate(options: argparse.Namespace) -> None:
                 stream.write(step.committed.pieces, step.committed.kinds)
     finally:
         trace = generation.trace
+        if options.json:  # before anything is printed: whoever reads may have gone
+            trace.save(options.json)
         print(("" if options.quiet else "\n\n") + summary(trace.totals, trace.stop))
         if options.json:
-            print(f"trace: {trace.save(options.json)}")
+            print(f"trace: {options.json}")
 
 
 class _Stream:

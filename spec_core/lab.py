@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from . import models, runtime
 from .drafters import KINDS, Material, complete_settings
+from .drafters.settings import Budget as NodeBudget
 from .drafters.settings import number, whole_number
 from .messages import UserError
 from .models import DEFAULT, KNOWN, Cancelled, IsCancelled, Progress
@@ -139,10 +140,15 @@ def prepare(request: Request, progress: Progress = lambda stage, fraction: None,
 
     from .acceptance import RULES
     from .decoder import Budget, decode
+    from .drafters.budget import cost_curve
     from .processors import Sampling
 
     settings = checked["drafter_settings"]
-    drafter = KINDS[request.drafter].make(Material(target.pieces, store), settings)
+    costs = None
+    if settings.get("budget") == NodeBudget.AUTO:
+        progress("stage.measure", None)
+        costs = cost_curve(target)
+    drafter = KINDS[request.drafter].make(Material(target.pieces, store, costs), settings)
     rule, sampling = RULES[DEFAULT_RULE], Sampling(**checked["sampling"])
     run = {
         "id": uuid.uuid4().hex[:12],

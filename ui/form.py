@@ -9,6 +9,7 @@ import gradio as gr
 
 from spec_core import lab
 from spec_core.drafters import KINDS
+from spec_core.drafters.settings import WholeNumber
 from spec_core.messages import UserError
 
 from .examples import EXAMPLES
@@ -118,6 +119,7 @@ class Form:
                               visible=drafter == lab.Request(prompt="").drafter) as panel:
             for name, setting in KINDS[drafter].settings.items():
                 self.fields[f"{drafter}.{name}"] = self._words.make(
-                    Slider, f"live.{drafter}.{name}", minimum=setting.least, maximum=setting.most, step=1,
-                    value=setting.default, elem_id=f"lab-{drafter}-{name}")
+                    Slider, f"live.{drafter}.{name}", minimum=setting.least, maximum=setting.most,
+                    step=1 if isinstance(setting, WholeNumber) else 0.05, value=setting.default,
+                    elem_id=f"lab-{drafter}-{name}")
         return panel

@@ -102,10 +102,14 @@ def test_control_characters_do_not_steer_the_terminal(capsys, smollm2):
     assert "\x1b" not in out and "\x07" not in out
 
 
-def test_a_reader_that_goes_away_is_no_traceback():
-    process = subprocess.run(f"{sys.executable} -m spec_core generate --help | head -1", shell=True,
+@pytest.mark.parametrize("rest", ["--help", "--prompt x --max-new-tokens 30 --json {trace}"])
+def test_a_reader_that_goes_away_loses_nothing(rest, tmp_path, smollm2):
+    trace = tmp_path / "t.json"
+    process = subprocess.run(f"{sys.executable} -m spec_core generate {rest.format(trace=trace)} | head -c 1", shell=True,
                              capture_output=True, text=True)
-    assert "Traceback" not in process.stderr and "usage" in process.stdout
+    assert process.stderr == "" and len(process.stdout) == 1
+    if "{trace}" in rest:
+        assert Trace.load(trace).steps
 
 
 def test_the_trace_json_is_valid_for_any_reader(capsys, tmp_path, smollm2):
