@@ -7,6 +7,7 @@ import spec_core.runtime  # noqa: F401  first: sets the environment that torch r
 import argparse
 import logging
 import os
+import re
 import sys
 
 os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"
@@ -48,6 +49,10 @@ def main() -> None:
     for name in ("max_new_tokens", "queue_size", "kept_runs"):
         if getattr(arguments, name) < 1:
             parser.error(f"--{name.replace('_', '-')} is at least 1")
+    if not 0 <= arguments.port <= 65535:
+        parser.error("--port is between 0 and 65535")
+    if not re.fullmatch(r"\d+ *[kmgt]?b", arguments.max_file_size.lower()):
+        parser.error("--max-file-size is a number and a unit, such as 64mb")
     auth = logins(arguments, parser)
     logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
 
@@ -60,11 +65,14 @@ def main() -> None:
     blocks.queue(max_size=64)
     look = page.look()
     try:
-        blocks.launch(server_name=arguments.host, server_port=arguments.port, share=arguments.share, auth=auth,
-                      inbrowser=arguments.browser, run_history=False, max_file_size=arguments.max_file_size,
-                      ssr_mode=False, **look)
-    except OSError as error:
-        parser.exit(2, f"app.py: cannot listen on {arguments.host}:{arguments.port}: {error}\n")
+        _, local, public = blocks.launch(
+            server_name=arguments.host, server_port=arguments.port, share=arguments.share, auth=auth,
+            inbrowser=arguments.browser, run_history=False, max_file_size=arguments.max_file_size,
+            ssr_mode=False, quiet=True, prevent_thread_lock=True, **look)
+    except OSError:
+        parser.exit(2, f"app.py: {arguments.host}:{arguments.port} is taken or not allowed; choose another --port\n")
+    print(f"Speculation Lab: {public or local} (Ctrl+C stops it)", flush=True)
+    blocks.block_thread()
 
 
 if __name__ == "__main__":

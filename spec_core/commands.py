@@ -6,6 +6,7 @@ import argparse
 import codecs
 import json
 import sys
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -56,8 +57,8 @@ def generate(options: argparse.Namespace) -> None:
             "chat", "target", "drafter", "datastore", "dtype", "max_new_tokens", "temperature", "top_k", "top_p",
             "repetition_penalty", "seed")},
     )
-    if options.json and not options.json.parent.is_dir():
-        raise UserError("command.no_folder", folder=options.json.parent)
+    if options.json:
+        _check_writable(options.json)
     progress = ProgressLine(options.quiet)
     try:
         generation = lab.prepare(request, progress)
@@ -77,6 +78,19 @@ def generate(options: argparse.Namespace) -> None:
         print(("" if options.quiet else "\n\n") + summary(trace.totals, trace.stop))
         if options.json:
             print(f"trace: {options.json}")
+
+
+def _check_writable(path: Path) -> None:
+    """Before the work, not after it. Raises ``UserError``."""
+    if not path.parent.is_dir():
+        raise UserError("command.no_folder", folder=path.parent)
+    if path.is_dir():
+        raise UserError("command.is_folder", path=path)
+    try:
+        with tempfile.TemporaryFile(dir=path.parent):
+            pass
+    except OSError as error:
+        raise UserError("command.not_writable", folder=path.parent, reason=error.strerror) from error
 
 
 class _Stream:

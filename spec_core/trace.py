@@ -173,12 +173,17 @@ class Trace:
     @classmethod
     def from_text(cls, text: str) -> Trace:
         """Read a trace from JSON text. Raises ``TraceError``."""
+        if not text.strip():
+            raise TraceError("trace.empty")
         try:
             data = json.loads(text, parse_constant=refuse_constant)
         except TraceError:
             raise
+        except json.JSONDecodeError as error:
+            begun = text.lstrip().startswith("{") and not text.rstrip().endswith("}")
+            raise TraceError("trace.cut_off" if begun else "trace.not_json", reason=f"@{error.pos}") from error
         except (ValueError, RecursionError) as error:
-            raise TraceError("trace.not_json", reason=error) from error
+            raise TraceError("trace.not_json", reason=type(error).__name__) from error
         return cls.from_json(data)
 
     @classmethod
@@ -201,10 +206,13 @@ class Trace:
         stop = data.get("stop", "stopped")
         expect(stop in STOPS, f"stop is {stop!r}; it is one of {', '.join(STOPS)}")
         error = data.get("error")
+        steps = [Step.from_json(step, i) for i, step in enumerate(data["steps"])]
+        output_ids = integers(data.get("output_ids", []), "output_ids")
+        _check_lengths(steps, len(prompt_ids), output_ids)
         return cls(
             run=dict(run),
-            steps=[Step.from_json(step, i) for i, step in enumerate(data["steps"])],
-            output_ids=integers(data.get("output_ids", []), "output_ids"),
+            steps=steps,
+            output_ids=output_ids,
             output_text=str(data.get("output_text", "")),
             stop=stop,
             error=None if error is None else str(error),
@@ -251,6 +259,15 @@ def totals(steps: Sequence[Step]) -> dict[str, Any]:
         "tokens_per_second": tokens / seconds if seconds else 0.0,
         "ms": ms,
     }
+
+
+def _check_lengths(steps: Sequence[Step], prompt: int, output_ids: Sequence[int]) -> None:
+    """Each step begins where the one before ended, and the output is what they committed."""
+    committed: list[int] = []
+    for step in steps:
+        expect(step.context_length == prompt + len(committed), f"step {step.index} does not begin where the run stood")
+        committed += step.committed.ids
+    expect(list(output_ids) == committed, "output_ids are not what the steps committed")
 
 
 def _read_tree(data: Any, where: str) -> TreeRecord:

@@ -62,6 +62,8 @@ class Form:
         common = {name: value for name, value in given.items() if "." not in name}
         for name in ("prompt", "target", "drafter", "datastore", "dtype"):
             common[name] = whole_characters(str(common[name] or ""))
+        if not common["target"].strip():
+            raise UserError("run.no_target")
         common["chat"] = bool(common["chat"])
         prefix = common["drafter"] + "."
         settings = {name.removeprefix(prefix): value for name, value in own.items() if name.startswith(prefix)}

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import math
 import secrets
 import threading
 import time
@@ -48,6 +49,8 @@ class Run:
         self.stage: str | None = None
         self.fraction: float | None = None
         self.queue_position: int | None = None
+        self.gives_way_after: float | None = None
+        """Seconds that the paused run that holds the device may keep this one waiting; None where none does."""
         self.error: UserError | None = None
         self.pace = "full"
         self.paused = False
@@ -147,9 +150,12 @@ class Run:
         """The run's state, JSON-ready: the same size at every step."""
         trace = self.trace
         over = self.over and trace is not None
+        seconds = self.gives_way_after
         return {
             "state": self.state, "stage": self.stage, "fraction": self.fraction,
-            "queue_position": self.queue_position, "pace": self.pace, "recorded": self.request is None,
+            "queue_position": self.queue_position,
+            "gives_way_after": None if seconds is None else math.ceil(seconds / 60),  # minutes
+            "pace": self.pace, "recorded": self.request is None,
             "stop": trace.stop if over else None,
             "output_text": trace.output_text if over else None,
             "error": None if self.error is None else sentence(self.error),

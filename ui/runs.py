@@ -148,17 +148,18 @@ class Runs:
             if run.over:
                 return
             if action == "pause":
-                run.paused = True
+                run.paused = run.pace != "hand"
             elif action == "resume":
                 run.paused = False
                 run.pace = "full" if run.pace == "hand" else run.pace
             elif action == "step":
-                run.paused = True
+                run.paused = run.pace != "hand"  # by hand it waits anyway, until another pace is chosen
                 run.credits += 1
             elif action == "stop":
                 run.stop_wanted = True
             elif action == "pace" and pace in PACES:
                 run.pace = pace
+                run.paused = run.paused and pace != "hand"
             if run.stop_wanted and run in self._queue:
                 self._queue.remove(run)
                 run.set(state="stopped", queue_position=None)
@@ -265,10 +266,11 @@ class Runs:
         return UserError("run.too_many_steps", most=self._bounds.steps) if run.total >= self._bounds.steps \
             else UserError("run.gave_way")
 
-    @staticmethod
-    def _show(run: Run, state: str) -> None:
+    def _show(self, run: Run, state: str) -> None:
+        """Set the state of the run that computes, and tell those in line; call it with the lock held."""
         if run.state != state:
             run.set(state=state)
+            self._number()
 
     def _fail(self, run: Run, error: Exception) -> None:
         if self._unwanted(run):  # whatever loading raised on being cancelled
@@ -289,9 +291,12 @@ class Runs:
             self._number()
 
     def _number(self) -> None:
+        """Tell the runs in line their places, and whether they wait for a paused run."""
+        paused = self._computing is not None and self._computing.state == "paused"
+        seconds = self._bounds.give_way_after if paused else None
         for place, run in enumerate(self._queue, start=1):
-            if run.queue_position != place:
-                run.set(queue_position=place)
+            if (run.queue_position, run.gives_way_after) != (place, seconds):
+                run.set(queue_position=place, gives_way_after=seconds)
 
     def _keep(self, run: Run) -> None:
         self._runs[run.id] = run

@@ -65,7 +65,7 @@ CONTROLS = f"""
   <div class="lab-follow">
     <div><label for="lab-link" data-say="controls.follow"></label>
       <input id="lab-link" data-part="link" readonly>
-      <button type="button" data-part="copy"><span data-say="controls.copy"></span></button></div>
+      <button type="button" class="lab-copy" data-part="copy"><span data-say="controls.copy"></span></button></div>
     <p role="status" data-part="copied"></p>
   </div>
 </div>

@@ -2,11 +2,13 @@
 
 A value that is a string is shown as a token, a number as a number. ``count`` chooses
 between singular and plural where a language has both (key and ``key.one``).
-``{datastore}`` is filled in by the player from the run.
+``{datastore}`` is filled in by the player from the run. Why a draft is empty at the limit
+of tokens the player says, too: a step alone does not know the limit.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from spec_core.trace import Step
@@ -23,17 +25,39 @@ def _fact(name: str, **values: Any) -> Fact:
     return {"key": f"player.fact.{name}", "values": values}
 
 
+def match_place(details: Mapping[str, Any]) -> str:
+    """Where the longest match was found: "rest" (the datastore), "context" or "past" (outputs)."""
+    source = details.get("source", "rest")
+    if source in ("prompt-lookup", "context"):
+        return "context"
+    if source == "suffix":
+        followed = [place for places in details.get("sources", ()) for place in places]
+        tried = [attempt["source"] for attempt in details.get("attempts", ()) if attempt["length"] == details["matched"]]
+        return next(iter(followed or tried), "context")
+    if source == "fusion":
+        matches = details["matches"]
+        return "rest" if matches["rest"]["length"] > matches["context"]["length"] else "context"
+    return "rest"
+
+
 def _retrieval(step: Step) -> list[Fact]:
     details = step.details
     if "hits" not in details:
         return []
     if details["hits"]:
-        return [_fact("match", count=details.get("matched", 0)),
-                _fact("hits", count=details["hits"])]
+        place = match_place(details)
+        found = [(place, details.get("matched", 0), details["hits"])]
+        for other, match in details.get("matches", {}).items():
+            if other != place and match["hits"]:
+                found.append((other, match["length"], match["hits"]))
+        return [fact for place, length, hits in found
+                for fact in (_fact("match", count=length), _fact(f"hits.{place}", count=hits))]
+    source = details.get("source", "rest")
     lengths = [attempt["length"] for attempt in details.get("attempts", [])]
-    if not lengths:
-        return [_fact("no_match")]
-    return [_fact("no_match_even", count=min(lengths))]
+    if source in ("suffix", "fusion"):
+        return [_fact(f"no_match.{source}")]
+    name = f"no_match.{match_place(details)}"
+    return [_fact(f"{name}_even", count=min(lengths))] if lengths else [_fact(name)]
 
 
 def _verification(step: Step) -> Fact:
@@ -42,7 +66,8 @@ def _verification(step: Step) -> Fact:
         return _fact("plain")
     unselected = len((step.details.get("unselected") or {}).get("tokens", ()))
     if unselected:
-        return _fact("selected", count=n, total=n + unselected)
+        # Some drafters weigh nodes by how often they were seen, others estimate their acceptance.
+        return _fact("promising" if "estimates" in step.details else "selected", count=n, total=n + unselected)
     return _fact("verified", count=n)
 
 

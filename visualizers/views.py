@@ -14,7 +14,7 @@ from typing import Any
 from spec_core.trace import PARTS, Step, totals
 from spec_core.tree import DraftTree
 
-from .facts import step_facts
+from .facts import match_place, step_facts
 from .layout import layout
 
 MAX_VIEW_BYTES = 16_000
@@ -36,6 +36,7 @@ def run_view(run: Mapping[str, Any]) -> dict[str, Any]:
         "datastore": None if datastore is None else {key: datastore.get(key) for key in ("name", "tokens")},
         "acceptance": {key: acceptance.get(key) for key in ("rule", "lossless", "temperature")},
         "max_new_tokens": run.get("limits", {}).get("max_new_tokens"),
+        "context_limit": run.get("limits", {}).get("context"),
     }
 
 
@@ -44,7 +45,8 @@ def step_view(step: Step) -> dict[str, Any]:
 
     Nodes are listed selected first, in pseudo-sequence order (``selected`` of them), then
     the unselected rest; ``parents`` index into that list, -1 is the root. ``verdicts`` has
-    one letter a selected node: accepted, rejected, unreached.
+    one letter a selected node: accepted, rejected, unreached. ``sources`` says of each
+    selected node who saw it ("rest", "context", "past"); None: all came from one place.
     """
     tree, details = step.tree, step.details
     n = len(tree.tokens)
@@ -118,7 +120,7 @@ def _committed_nodes(step: Step) -> list[int | None]:
 def _match(details: Mapping[str, Any]) -> dict[str, Any] | None:
     if "hits" not in details:
         return None
-    return {"length": details.get("matched", 0), "hits": details["hits"],
+    return {"length": details.get("matched", 0), "hits": details["hits"], "place": match_place(details),
             "attempts": [[a["length"], a["hits"]] for a in details.get("attempts", [])]}
 
 
@@ -136,7 +138,7 @@ def _sources(details: Mapping[str, Any]) -> dict[str, Any]:
     snippets = [{"document": s["document"], "offset": s.get("offset"),
                  "before": s["before"][-MAX_SNIPPET_SIDE:], "match": _clip(s["match"], MAX_SNIPPET_SIDE),
                  "after": s["after"][:MAX_SNIPPET_SIDE]} for s in details.get("snippets", [])]
-    return {"documents": list(details.get("documents", [])),
+    return {"sources": details.get("sources"), "documents": list(details.get("documents", [])),
             "provenance": list(details.get("provenance", [])), "snippets": snippets}
 
 

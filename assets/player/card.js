@@ -39,6 +39,8 @@
       add("index", `#${node + 1}`);
       add("position", words.number(view.context_length - 1 + depth));
     }
+    const sources = view.sources?.[node];
+    if (sources) add("sources", sources.map((source) => words.say(`player.source.${source}`)).join(words.say("player.comma")));
     return SP.el("div", "sp-card-numbers", {}, ...rows);
   }
 

@@ -14,7 +14,12 @@
         return { part, node, name, value };
       });
       this.decisions = SP.el("div", "sp-decisions", { role: "list" });
-      this.body.append(this.sentence, SP.el("div", "sp-times", {}, ...this.times.map(({ node }) => node)), this.decisions);
+      this.more = SP.button("sp-more", () => this.scrollOn());
+      this.more.hidden = true;
+      this.body.append(this.sentence, SP.el("div", "sp-times", {}, ...this.times.map(({ node }) => node)),
+        SP.el("div", "sp-draws", {}, this.decisions, this.more));
+      this.decisions.addEventListener("scroll", () => this.countMore(), { passive: true });
+      this.watchSize(this.decisions, () => this.countMore());
       this.decisions.addEventListener("pointerover", (event) => {
         const node = event.target.closest("[data-node]");
         if (node) this.actions.hover(Number(node.dataset.node), node);
@@ -48,8 +53,15 @@
       const join = this.say("player.fact.join");
       const datastore = state.run?.datastore?.name ?? this.say("player.fact.the_datastore");
       const parts = view.facts.flatMap(({ key, values }, i) => [
-        i ? join : "", ...this.words.nodes(key, { ...values, datastore }, (value, name) => this.value(value, name))]);
+        i ? join : "", ...this.words.nodes(this.reason(key, view, state.run), { ...values, datastore }, (value, name) => this.value(value, name))]);
       this.sentence.replaceChildren(...parts);
+    }
+
+    // At the limit of tokens a match drafts nothing: what is left is the target's own token.
+    reason(key, view, run) {
+      const left = Math.min((run.max_new_tokens ?? Infinity) - (view.context_length - run.prompt_pieces.length),
+        (run.context_limit ?? Infinity) - view.context_length);
+      return key === "player.fact.plain" && view.match?.hits && left === 1 ? "player.fact.last_token" : key;
     }
 
     value(value, name) {
@@ -60,10 +72,26 @@
     renderDecisions(view) {
       const chips = (view?.arithmetic ?? []).map((entry) => this.decision(view, entry));
       this.decisions.replaceChildren(...chips);
+      requestAnimationFrame(() => this.countMore()); // laid out by then
     }
 
     settle(state, changed) {
-      if (changed.has("step")) this.decisions.scrollLeft = 0;
+      if (changed.has("step")) this.decisions.scrollTo(0, 0);
+    }
+
+    // How many draws lie beyond the edge.
+    countMore() {
+      const edge = this.decisions.getBoundingClientRect();
+      const further = [...this.decisions.children].map((chip) => chip.getBoundingClientRect())
+        .filter(({ right, bottom }) => right > edge.right + 2 || bottom > edge.bottom + 2).length;
+      this.more.hidden = further === 0;
+      this.decisions.classList.toggle("sp-goes-on", further > 0);
+      SP.setText(this.more, this.say("player.facts.more", { count: further }));
+    }
+
+    scrollOn() {
+      const { clientWidth, clientHeight } = this.decisions;
+      this.decisions.scrollBy({ left: 0.8 * clientWidth, top: 0.8 * clientHeight });
     }
 
     // "drew ', with p 0.62 → #1 ✓": what was drawn at a node, and whether a child had it.

@@ -27,10 +27,11 @@
     }
 
     render(state, changed) {
-      if (!["run", "status", "language", "projector"].some((key) => changed.has(key))) return;
+      if (!["run", "status", "step", "count", "playing", "following", "language", "projector"].some((key) => changed.has(key))) return;
       const { status } = state;
       this.node.dataset.state = status.state;
       SP.setText(this.state, this.player.statusText(state));
+      this.state.title = this.state.textContent; // whole, where the line is too short
       SP.setText(this.run, this.runName(state.run));
       const exactness = this.exactness(state.run);
       this.badge.hidden = exactness === null;

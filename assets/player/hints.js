@@ -11,12 +11,12 @@
       this.anchor = null;
     }
 
-    // `target` explains itself on hover and on focus with the words of `key`.
+    // `target` explains itself on hover and on focus with the words of `key`, or of what it returns.
     define(target, key, values = () => ({})) {
       target.classList.add("sp-defined");
       target.tabIndex = 0;
       target.setAttribute("aria-describedby", this.node.id);
-      const show = () => this.show(target, [this.player.words.say(key, values())]);
+      const show = () => this.show(target, [this.player.words.say(typeof key === "function" ? key() : key, values())]);
       target.addEventListener("pointerenter", show);
       target.addEventListener("focus", show);
       target.addEventListener("pointerleave", () => this.hide(target));

@@ -3,6 +3,8 @@
   "use strict";
 
   const ANNOUNCE_EVERY = 1500; // ms; a screen reader cannot speak faster
+  const ENDED = new Set(["finished", "stopped", "error"]);
+  const OVER = new Set(["idle", "finished", "stopped"]); // idle with a run: a replay
   let players = 0;
 
   class Player {
@@ -15,7 +17,7 @@
       this.actions = new SP.Actions(this.store);
       this.cleanups = [];
       this.listeners = new Set();
-      this.spoken = 0;
+      this.spoken = -ANNOUNCE_EVERY;
       this.build();
       this.shape = new SP.Shape(root);
       this.onDestroy(SP.listenToKeys(this));
@@ -78,9 +80,14 @@
 
     announceStep(state) {
       const view = SP.view(state);
-      const now = performance.now();
-      if (!view || now - this.spoken < ANNOUNCE_EVERY) return;
-      this.spoken = now;
+      const wait = this.spoken + ANNOUNCE_EVERY - performance.now();
+      clearTimeout(this.toSpeak);
+      if (!view) return;
+      if (wait > 0) { // the last of a fast row of steps is spoken, too
+        this.toSpeak = setTimeout(() => this.announceStep(this.state), wait);
+        return;
+      }
+      this.spoken = performance.now();
       const accepted = view.committed.kinds.filter((kind) => kind === "accepted").length;
       this.announce(this.words.say("player.announce", { step: view.index + 1, count: view.committed.kinds.length, accepted }));
     }
@@ -89,8 +96,10 @@
       SP.setText(this.live, text);
     }
 
-    statusText({ status, run }) {
+    statusText({ status, run, step, count, playing, following }) {
       const { state, stage, queue_position: place, error, stop } = status;
+      const waits = step === 0 && count > 1 && !playing && !following;
+      if (waits && OVER.has(state)) return this.words.say("player.status.replay_waits");
       if (state === "error") return this.words.say("player.status.error", { reason: error ?? "" });
       if (state === "queued" && place) return this.words.say("player.status.queued_at", { place });
       if (state === "idle") return run ? this.words.say("player.status.replay") : "";
@@ -100,6 +109,7 @@
     }
 
     emptyText(state) {
+      if (state.run && ENDED.has(state.status.state)) return this.words.say("player.empty.no_steps");
       return this.statusText(state) || this.words.say("player.empty");
     }
 
@@ -143,6 +153,7 @@
 
     destroy() {
       this.actions.pause();
+      clearTimeout(this.toSpeak);
       this.store.stop();
       for (const cleanup of this.cleanups) cleanup();
       this.shape.destroy();

@@ -43,7 +43,8 @@
     render(state, changed) {
       if (!["run", "step", "language"].some((key) => changed.has(key))) return;
       const totals = state.totals[state.step];
-      SP.setText(this.note, totals ? this.say("player.run.note", { count: totals.tokens, steps: totals.steps }) : "");
+      SP.setText(this.note, totals ? this.say("player.run.note", {
+        tokens: this.say("player.run.tokens", { count: totals.tokens }), steps: this.say("player.run.steps", { count: totals.steps }) }) : "");
       const [perCall, perSecond] = this.figures;
       SP.setText(perCall.value, totals ? this.words.number(totals.tokensPerCall, 2) : "–");
       SP.setText(perSecond.value, totals ? this.words.number(totals.tokensPerSecond, 1) : "–");

@@ -6,6 +6,13 @@
   const MOST_WIDTH = 26;
   const LEAST_WIDTH = 5;
 
+  // Every step's number where there is room, else those of an even rhythm, after the first: 1 5 10 15.
+  SP.axisSteps = (first, count, bar, size) => {
+    const every = [1, 5, 10, 20, 50, 100].find((n) => n * bar >= size * (n === 1 ? 2.4 : 4.5)) ?? 200;
+    const steps = Array.from({ length: count }, (_, i) => first + i + 1);
+    return steps.filter((step) => step === 1 || step % every === 0);
+  };
+
   SP.TimelinePanel = class TimelinePanel extends SP.Panel {
     constructor(player) {
       super(player, "timeline");
@@ -162,14 +169,12 @@
 
     drawAxis(context, count, bar, height, width, size) {
       const { palette } = this.player;
-      const every = [1, 2, 5, 10, 20, 50, 100].find((n) => n * bar >= size * 4.5) ?? 200;
       context.fillStyle = palette.muted;
       SP.setFont(context, `${size}px ${palette.font}`);
       context.textAlign = "center";
-      for (let i = 0; i < count; i += 1) {
-        const step = this.first + i + 1;
-        const x = (i + 0.5) * bar;
-        if ((step % every === 0 || step === 1) && x < width - size) context.fillText(String(step), Math.max(x, size / 3), height - 1);
+      for (const step of SP.axisSteps(this.first, count, bar, size)) {
+        const x = (step - this.first - 0.5) * bar;
+        if (x < width - size) context.fillText(String(step), Math.max(x, size / 3), height - 1);
       }
     }
 

@@ -25,7 +25,9 @@
         return { name, word, node: SP.el("span", "sp-sign", {}, SP.svg("svg", "", { width: 14, height: 14, "aria-hidden": "true" }, mark), word) };
       });
       this.lookupName = SP.el("span", "sp-lookup-name");
-      player.hints.define(this.lookupName, "player.trie.lookup.about");
+      // A datastore is searched by dividing the range of lengths; a context is short enough to know them all.
+      player.hints.define(this.lookupName, () =>
+        SP.view(player.state)?.match?.place === "rest" ? "player.trie.lookup.about" : "player.trie.lookup.longest_first");
       this.attempts = SP.el("span", "sp-attempts");
       this.lookup = SP.el("span", "sp-lookup", {}, this.lookupName, this.attempts);
       this.tools.append(this.lookup);
@@ -92,12 +94,13 @@
 
     draw(state, view) {
       const nothing = !view || view.pieces.length === 0;
-      // What was not retrieved is no trie of a datastore, but any drafter's tree.
-      SP.setText(this.title, this.say(state.run && !state.run.datastore ? "player.trie.tree" : "player.trie.title"));
+      // What was not retrieved, or not from the datastore alone, is any drafter's tree.
+      const retrieved = !state.run || (state.run.datastore && !view?.sources);
+      SP.setText(this.title, this.say(retrieved ? "player.trie.title" : "player.trie.tree"));
       this.drawLookup(view);
       this.empty.hidden = !nothing;
       this.svg.classList.toggle("sp-hidden", nothing);
-      SP.setText(this.note, nothing ? "" : this.say("player.trie.note", { count: view.selected, total: view.pieces.length }));
+      SP.setText(this.note, nothing ? "" : this.nodesNote(view.selected, view.pieces.length));
       if (nothing) {
         this.geometry = null;
         SP.setText(this.empty, view ? this.say("player.trie.empty") : this.player.emptyText(state));
@@ -111,6 +114,10 @@
         labelX: -this.geometry.root.x, labelWidth: 0 });
       this.drawEdges(view);
       if (!this.camera.chosen) this.fit();
+    }
+
+    nodesNote(count, total) {
+      return count === total ? this.say("player.trie.all", { count }) : this.say("player.trie.note", { count, total });
     }
 
     // The lengths of the suffixes looked up, in order, each with what it found.

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..messages import UserError
 from ..terminal import ProgressLine, coloured, printable
-from .format import Manifest, StoreError, names, store_folder
+from .format import StoreError, names, store_folder
 
 if TYPE_CHECKING:
     from ..pieces import Pieces
@@ -59,7 +59,9 @@ def _build(options: argparse.Namespace) -> None:
     from .build import build_store
     from .corpus import files_corpus, python_stdlib
 
-    if bool(options.paths) == options.from_stdlib:
+    if options.paths and options.from_stdlib:
+        raise UserError("datastore.build.both_named")
+    if not options.paths and not options.from_stdlib:
         raise UserError("datastore.build.nothing_named")
     store_folder(options.name)  # a bad name is told before anything is fetched
     corpus = python_stdlib() if options.from_stdlib else files_corpus(options.paths, int(options.max_file_mb * 2**20))
@@ -82,9 +84,11 @@ def _build(options: argparse.Namespace) -> None:
 
 
 def _list(options: argparse.Namespace) -> None:
+    from .store import Store
+
     for name in names():
         try:
-            manifest = Manifest.read(store_folder(name))
+            manifest = Store(store_folder(name)).manifest
         except StoreError as error:
             print(f"{name}  {error}")
             continue

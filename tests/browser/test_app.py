@@ -93,7 +93,7 @@ def test_run_pause_step_scrub_and_stop(open_page: OpenPage):
     page.locator(".sp-panel-timeline .sp-title").click()
     page.keyboard.press("Home")
     expect(page.locator(".sp-count-text")).to_have_text(f"Step 1 of {made + 2}")
-    page.wait_for_url(re.compile("step=0"))
+    page.wait_for_url(re.compile("step=1$"))
     page.keyboard.press("ArrowRight")
     expect(page.locator(".sp-count-text")).to_have_text(f"Step 2 of {made + 2}")
     page.keyboard.press("End")
@@ -107,6 +107,101 @@ def test_run_pause_step_scrub_and_stop(open_page: OpenPage):
         stop(page)
     expect(page.locator('#lab-controls [data-part="run"]')).to_be_enabled()
     expect(page.locator('#lab-controls [data-part="stop"]')).to_be_disabled()
+
+
+def test_by_hand_says_so_and_goes_on_at_full_speed(open_page: OpenPage):
+    page = open_page()
+    page.locator('[name="lab-pace"][value="hand"]').check()
+    press(page, "run")
+    expect(state(page)).to_have_text("By hand: press Step · 0 steps", timeout=ENOUGH)
+    press(page, "step")
+    expect(state(page)).to_have_text("By hand: press Step · 1 step")
+    page.locator('[name="lab-pace"][value="full"]').check()
+    expect(state(page)).to_have_text(re.compile("Running|Finished"))
+    page.wait_for_function("() => speculationLab.channels.live.steps > 1")
+    if "Running" in state(page).inner_text():
+        stop(page)
+
+
+def test_the_address_counts_steps_as_the_screen_does(open_page: OpenPage):
+    count = open_page("?run=bundled-rest-code&step=25").locator(".sp-count-text").first
+    expect(count).to_have_text(re.compile(r"Step 25 of \d+"))
+    last = int(re.search(r"of (\d+)", count.inner_text()).group(1))
+    beyond = open_page(f"?run=bundled-rest-code&step={last + 900}")
+    expect(beyond.locator(".sp-count-text").first).to_have_text(f"Step {last} of {last}")
+    beyond.wait_for_url(re.compile(f"step={last}$"))
+
+
+def type_name(page: Page, field: str, name: str, end: str = "Enter") -> None:
+    box = page.locator(f"#{field} input")
+    box.click()
+    page.keyboard.press("Control+A")
+    page.keyboard.type(name)
+    page.keyboard.press(end)
+    expect(box).to_have_value(name)
+
+
+def test_what_a_name_field_shows_is_what_runs(open_page: OpenPage):
+    page = open_page()
+    problem = page.locator('#lab-controls [data-part="problem"]')
+    for name in ("nosuch", "nosuch-either"):  # each fails before its first picture
+        type_name(page, "lab-target", name)
+        press(page, "run")
+        expect(problem).to_contain_text(f"named {name}.", timeout=ENOUGH)
+    page.reload()
+    expect(page.locator("#lab-target input")).to_have_value("nosuch-either")
+    type_name(page, "lab-target", "nosuch-third", end="Control+Enter")
+    expect(problem).to_contain_text("named nosuch-third.", timeout=ENOUGH)
+    type_name(page, "lab-target", "", end="Tab")
+    press(page, "run")
+    expect(problem).to_have_text("Choose a target.")
+    type_name(page, "lab-target", "smollm2-135m", end="Tab")
+    type_name(page, "lab-datastore", "nosuch-store")
+    press(page, "run")
+    expect(problem).to_contain_text("nosuch-store", timeout=ENOUGH)
+    type_name(page, "lab-datastore", "python-stdlib")
+    start(page, tokens=8)
+    expect(problem).to_have_text("")
+
+
+def test_a_list_closes_when_its_field_is_left(open_page: OpenPage):
+    page = open_page()
+    lists = page.locator('ul[role="listbox"]')
+    for keys in (["Tab"], ["Escape", "Tab"], ["ArrowDown", "Tab"], ["Shift+Tab"], ["Escape", "Shift+Tab"]):
+        page.locator("#lab-drafter input").focus()
+        expect(lists).to_have_count(1)
+        page.keyboard.press(keys[0])
+        for key in keys[1:]:
+            page.keyboard.press(key)
+        page.locator("#lab-prompt textarea").focus()  # whatever list the next field opened
+        page.wait_for_timeout(300)
+        expect(lists).to_have_count(0)
+    page.locator("#lab-target input").focus()
+    for _ in range(12):
+        page.keyboard.press("Tab")
+    page.wait_for_timeout(300)
+    focused = page.evaluate("document.activeElement.getAttribute('role') === 'combobox'")
+    expect(lists).to_have_count(1 if focused else 0)
+
+
+def test_the_controls_have_room_in_a_low_window(open_page: OpenPage):
+    page = open_page()
+    expect(page.locator("#lab-link")).to_have_value(re.compile("run="))
+    assert page.evaluate("document.querySelector('#lab-link').scrollLeft") == 0
+    page.evaluate("""() => { document.querySelector('.lab-state').textContent = 'Converting the model, once, which takes a while 0 %'; }""")
+    inside = page.evaluate("""() => {
+      const box = (selector) => document.querySelector(selector).getBoundingClientRect();
+      return [box('.lab-state').top - box('.lab-transport').bottom, box('.lab-paces').top - box('.lab-state').bottom];
+    }""")
+    assert min(inside) >= 6, inside
+    expect(page.locator("#lab-link")).to_be_in_viewport(ratio=1)
+
+
+def test_a_run_in_one_column_brings_the_stage_into_view(open_page: OpenPage):
+    page = open_page(viewport={"width": 700, "height": 800}, reduced_motion="reduce")
+    expect(state(page)).to_have_text(re.compile("Recorded"))
+    start(page, tokens=8)
+    page.wait_for_function("() => Math.abs(document.querySelector('.lab-player').getBoundingClientRect().top) < 120")
 
 
 def test_a_reload_attaches_again_and_a_second_browser_follows(open_page: OpenPage):
@@ -138,7 +233,10 @@ def test_a_second_run_waits_and_sees_its_place(open_page: OpenPage):
     press(first, "pause")
     expect(state(first)).to_have_text(re.compile("Paused"))
     press(second, "run")
+    expect(state(second)).to_have_text(re.compile("Place 1 in line. Another run is paused.* after 5 min"))
+    press(first, "pause")  # resumes
     expect(state(second)).to_have_text("Waiting for the device, place 1 in line")
+    press(first, "pause")
     stop(second)
     expect(state(first)).to_have_text(re.compile("Paused"))
     stop(first)

@@ -6,6 +6,7 @@ import re
 import sys
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,7 @@ from playwright.sync_api import Browser, Page
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "visualizers"))
 from synthetic import synthetic_trace
 
-from spec_core.trace import Trace
+from spec_core.trace import Committed, Step, Trace, TreeRecord
 from spec_core.tree import DraftTree
 from visualizers.page import standalone_html
 from visualizers.views import run_view, step_view
@@ -428,3 +429,123 @@ def test_a_long_run_costs_no_more_elements_a_step(page_of: Callable[..., Page], 
         sizes.append(page.evaluate(count))
     growth = [after - before for before, after in zip(sizes, sizes[1:], strict=False)]
     assert max(growth) - min(growth) < 60
+
+
+def with_run(trace: Trace, steps: list[Step], **run: object) -> Trace:
+    return replace(trace, run={**trace.run, **run}, steps=steps)
+
+
+def test_an_empty_draft_at_the_limit_says_why(page_of: Callable[..., Page], trace: Trace) -> None:
+    prompt = len(trace.run["prompt_pieces"])
+    plain = [Step(index=i, context_length=prompt + i, tree=TreeRecord(), committed=Committed([5], ["a"], ["bonus"]),
+                  details={"source": "rest", "matched": 3, "hits": 12, "attempts": [{"length": 3, "hits": 12}]})
+             for i in range(2)]
+    page = page_of(with_run(trace, plain, limits={"max_new_tokens": 2}))
+    assert "Only one token was left" in page.locator(".sp-sentence").inner_text()
+    go_to(page, 0)
+    assert "Nothing was drafted" in page.locator(".sp-sentence").inner_text()
+
+
+def test_a_tree_of_several_sources_names_them(page_of: Callable[..., Page], trace: Trace) -> None:
+    steps = []
+    for step in trace.steps[:FORK + 1]:
+        n = len(step.tree.tokens)
+        details = {**step.details, "source": "fusion", "sources": [["context", "rest"]] * n, "estimates": [0.5] * n,
+                   "matches": {"context": {"length": 9, "hits": 1}, "rest": {"length": 2, "hits": 94}}}
+        steps.append(replace(step, details=details))
+    page = page_of(with_run(trace, steps, drafter={"name": "fusion"}), height=1300)
+    assert page.locator(".sp-panel-trie .sp-title").inner_text() == "Draft tree"
+    sentence = page.locator(".sp-sentence").inner_text()
+    assert "before in the text so far." in sentence and "94 times in python-stdlib." in sentence
+    assert "most promising" in sentence
+    page.locator(".sp-chip[data-node='0']").hover()
+    page.evaluate(DRAWN)
+    assert "text so far, datastore" in page.locator(".sp-hint").inner_text()
+
+
+@pytest.mark.parametrize("width", [840, 1280])
+def test_heads_have_room_and_rows_are_whole(page_of: Callable[..., Page], trace: Trace, width: int) -> None:
+    page = page_of(trace, width=width)
+    note = page.locator(".sp-panel-trie .sp-note")
+    assert note.inner_text().endswith("nodes selected")
+    assert note.evaluate("(node) => node.scrollWidth <= node.clientWidth")
+    assert page.locator(".sp-panel-trie .sp-head").evaluate("(node) => node.scrollWidth <= node.clientWidth")
+    cut = page.locator(".sp-chips").evaluate("""(list) => {
+      const edge = list.getBoundingClientRect().bottom;
+      return [...list.children].map((chip) => chip.getBoundingClientRect()).filter(({ top, bottom }) => top < edge && bottom > edge).length;
+    }""")
+    assert cut == 0
+
+
+@pytest.mark.parametrize("width", [840, 1280])
+def test_draws_beyond_the_edge_are_counted(page_of: Callable[..., Page], trace: Trace, width: int) -> None:
+    step = trace.steps[FORK]
+    many = replace(step, arithmetic=[step.arithmetic[0]] * 15)
+    page = page_of(with_run(trace, [*trace.steps[:FORK], many, *trace.steps[FORK + 1:]]), width=width, height=900)
+    more = page.locator(".sp-more")
+    count = int(re.search(r"\d+", more.inner_text())[0])
+    assert 0 < count < 15
+    page.locator(".sp-decisions").evaluate("(list) => list.scrollTo(1e6, 1e6)")
+    page.evaluate(DRAWN)
+    assert more.is_hidden()
+
+
+def test_a_long_error_can_be_read(page_of: Callable[..., Page], trace: Trace) -> None:
+    page = page_of(trace)
+    page.evaluate("specPlayer.status({ state: 'error', error: 'A reason of many words. '.repeat(20) })")
+    page.evaluate(DRAWN)
+    state = page.locator(".sp-state")
+    assert state.evaluate("(node) => node.scrollWidth <= node.clientWidth && node.scrollHeight <= node.clientHeight + 1")
+    assert state.get_attribute("title") == state.inner_text()
+
+
+def test_counts_of_one_are_singular(page_of: Callable[..., Page], trace: Trace) -> None:
+    page = page_of(trace)
+    go_to(page, 0)
+    assert page.locator(".sp-panel-run .sp-note").inner_text().endswith(" in 1 step")
+    go_to(page, 1)
+    assert page.locator(".sp-panel-run .sp-note").inner_text().endswith(" in 2 steps")
+
+
+def test_the_axis_has_an_even_rhythm(page_of: Callable[..., Page], trace: Trace) -> None:
+    page = page_of(trace)
+    assert page.evaluate("SpecPlayer.axisSteps(0, 6, 26, 10)") == [1, 2, 3, 4, 5, 6]
+    assert page.evaluate("SpecPlayer.axisSteps(0, 21, 12, 10)") == [1, 5, 10, 15, 20]
+    assert page.evaluate("SpecPlayer.axisSteps(12, 21, 5, 10)") == [20, 30]
+
+
+def test_the_last_step_is_spoken(page_of: Callable[..., Page], trace: Trace) -> None:
+    page = page_of(trace)
+    for step in range(6):
+        go_to(page, step)
+    page.wait_for_function("document.querySelector('.sp-live').textContent.startsWith('Step 6:')", timeout=4000)
+
+
+def test_marks_touch_neither_line(page_of: Callable[..., Page], trace: Trace) -> None:
+    page = page_of(trace)
+    for _ in ("usual", "projector"):
+        room = page.evaluate("""() => {
+          const token = document.querySelector(".sp-flow .sp-first");
+          const [box] = token.getClientRects();
+          const mark = getComputedStyle(token, "::before");
+          const next = box.top + parseFloat(getComputedStyle(token).lineHeight);
+          const lower = box.bottom - parseFloat(mark.bottom);
+          return [next - lower, lower - parseFloat(mark.lineHeight) - box.bottom];
+        }""")
+        assert min(room) >= -0.5, room
+        page.keyboard.press("p")
+        page.evaluate(DRAWN)
+
+
+def test_a_replay_says_how_to_play_it(page_of: Callable[..., Page], trace: Trace) -> None:
+    page = page_of(trace)
+    go_to(page, 0)
+    assert page.locator(".sp-state").inner_text() == "Recorded run – press Space or ▶ to play"
+    page.keyboard.press(" ")
+    page.evaluate(DRAWN)
+    assert page.locator(".sp-state").inner_text() == "Finished: token limit reached"
+
+
+def test_a_run_without_steps_says_so(page_of: Callable[..., Page], trace: Trace) -> None:
+    page = page_of(with_run(trace, []))
+    assert page.locator(".sp-sentence").inner_text() == "This run has no steps."

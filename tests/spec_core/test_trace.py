@@ -80,7 +80,7 @@ def set_at(data, keys, value):
     (["steps", 0, "committed", "kinds"], ["accepted", "invented"]), (["steps", 0, "committed", "ids"], [1.5, 2]),
     (["steps", 0, "context_length"], None), (["steps", 0, "ms"], {"draft": "long"}), (["steps", 0, "details"], []),
     (["steps", 0, "arithmetic"], {}), (["stop"], "exploded"), (["output_ids"], "123"),
-    (["steps", 0, "tree", "tokens"], list(range(5000))),
+    (["steps", 0, "tree", "tokens"], list(range(5000))), (["output_ids"], [1, 9]), (["steps", 1, "context_length"], 3),
 ])
 def test_a_broken_trace_gives_one_sentence(keys, value):
     data = copy.deepcopy(make_trace().to_json())
@@ -90,7 +90,16 @@ def test_a_broken_trace_gives_one_sentence(keys, value):
     assert "\n" not in str(caught.value) and caught.value.say("zh") != str(caught.value)
 
 
-@pytest.mark.parametrize("text", ["", "{", "[]", "NaN", '{"format": NaN}', "[" * 100_000, "null", '"text"'])
+def test_an_empty_and_a_cut_file_are_called_so():
+    whole = json.dumps(make_trace().to_json())
+    for text, key in (("", "trace.empty"), ("  \n", "trace.empty"), (whole[:101], "trace.cut_off"),
+                      (whole + "}", "trace.not_json"), ("hello", "trace.not_json")):
+        with pytest.raises(TraceError) as caught:
+            Trace.from_text(text)
+        assert caught.value.key == key, text[-20:]
+
+
+@pytest.mark.parametrize("text", ["{", "[]", "NaN", '{"format": NaN}', "[" * 100_000, "null", '"text"'])
 def test_what_is_no_trace_is_refused(text):
     with pytest.raises(TraceError):
         Trace.from_text(text)

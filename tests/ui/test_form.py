@@ -40,6 +40,9 @@ def test_a_drafter_gets_its_own_settings_only(form: Form):
 @pytest.mark.parametrize(("changes", "key"), [
     ({"prompt": ""}, "request.prompt_empty"),
     ({"prompt": None}, "request.prompt_empty"),
+    ({"target": ""}, "run.no_target"),
+    ({"target": None}, "run.no_target"),
+    ({"target": " "}, "run.no_target"),
     ({"max_new_tokens": 65}, "run.too_many_tokens"),
     ({"max_new_tokens": 0}, "request.range"),
     ({"max_new_tokens": 1.5}, "request.not_whole"),

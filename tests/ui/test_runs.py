@@ -101,6 +101,47 @@ def test_pause_step_and_resume():
     assert run.total == 50
 
 
+def test_a_run_by_hand_goes_on_when_another_pace_is_chosen():
+    runs = registry(FakeLab(steps=20))
+    run = start(runs, pace="hand")
+    until(lambda: run.state == "paused")
+    runs.control(run, "step")
+    until(lambda: run.total == 1 and run.state == "paused")
+    runs.control(run, "pace", "full")
+    until(lambda: run.state == "finished")
+
+
+def test_a_paused_run_stays_paused_at_another_pace_until_it_goes_by_hand():
+    runs = registry(FakeLab(steps=500, step_seconds=0.005))
+    run = start(runs)
+    runs.control(run, "pause")
+    until(lambda: run.state == "paused")
+    made = run.total
+    runs.control(run, "pace", "second")
+    time.sleep(0.1)
+    assert run.state == "paused" and run.total == made
+    runs.control(run, "pace", "hand")
+    runs.control(run, "pace", "full")
+    until(lambda: run.total > made)
+    runs.control(run, "stop")
+
+
+def test_a_run_in_line_knows_that_a_paused_one_holds_the_device():
+    runs = registry(FakeLab(steps=500, step_seconds=0.005), Bounds(abandoned_after=60.0, give_way_after=90.0))
+    first = start(runs)
+    until(lambda: first.total >= 1)
+    second = start(runs)
+    assert second.status()["gives_way_after"] is None
+    runs.control(first, "pause")
+    until(lambda: second.status()["gives_way_after"] == 2)
+    third = start(runs)
+    assert third.status()["gives_way_after"] == 2
+    runs.control(first, "resume")
+    until(lambda: second.status()["gives_way_after"] is third.status()["gives_way_after"] is None)
+    for run in (third, second, first):
+        runs.control(run, "stop")
+
+
 def test_a_step_asked_for_while_running_pauses_after_it():
     runs = registry(FakeLab(steps=500, step_seconds=0.005))
     run = start(runs)

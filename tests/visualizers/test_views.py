@@ -93,3 +93,38 @@ def test_the_run_view_holds_what_is_known_before_the_first_step(trace: Trace) ->
     assert view["prompt_pieces"] == trace.run["prompt_pieces"]
     assert view["datastore"] == {"name": "python-stdlib", "tokens": 6_400_000}
     assert run_view({**trace.run, "datastore": None})["datastore"] is None
+
+
+MATCHED = {"matched": 2, "hits": 3, "attempts": [{"length": 2, "hits": 3, "source": "past"}]}
+
+
+@pytest.mark.parametrize(("details", "expected"), [
+    ({"source": "rest"} | MATCHED, ["match", "hits.rest"]),
+    ({"source": "prompt-lookup", "sources": [["context"]]} | MATCHED, ["match", "hits.context"]),
+    ({"source": "context", "sources": [["context"]]} | MATCHED, ["match", "hits.context"]),
+    ({"source": "suffix", "sources": [["context"]]} | MATCHED, ["match", "hits.context"]),
+    ({"source": "suffix", "sources": []} | MATCHED, ["match", "hits.past"]),
+    ({"source": "fusion", "matches": {"context": {"length": 1, "hits": 9}, "rest": {"length": 2, "hits": 3}}} | MATCHED,
+     ["match", "hits.rest", "match", "hits.context"]),
+    ({"source": "fusion", "matches": {"context": {"length": 2, "hits": 3}, "rest": {"length": 0, "hits": 0}}} | MATCHED,
+     ["match", "hits.context"]),
+    ({"source": "rest", "hits": 0, "attempts": []}, ["no_match.rest"]),
+    ({"source": "prompt-lookup", "hits": 0, "attempts": [{"length": 1, "hits": 0}]}, ["no_match.context_even"]),
+    ({"source": "context", "hits": 0, "attempts": []}, ["no_match.context"]),
+    ({"source": "suffix", "hits": 0, "attempts": []}, ["no_match.suffix"]),
+    ({"source": "fusion", "hits": 0, "attempts": []}, ["no_match.fusion"]),
+])
+def test_a_match_is_said_to_be_where_it_was(details: dict, expected: list[str]) -> None:
+    step = Step(index=0, context_length=9, tree=TreeRecord(), committed=Committed([5], ["a"], ["bonus"]), details=details)
+    facts = step_view(step)["facts"]
+    assert [fact["key"] for fact in facts] == [f"player.fact.{name}" for name in (*expected, "plain", "emitted")]
+    for language in LANGUAGES:
+        for fact in facts:
+            catalogue(language, "player")[fact["key"]].format(datastore="d", **fact["values"])
+
+
+def test_nodes_keep_their_sources(trace: Trace) -> None:
+    step = trace.steps[3]
+    sources = [["context", "rest"]] * len(step.tree.tokens)
+    assert step_view(step)["sources"] is None
+    assert step_view(Step(**{**step.__dict__, "details": {**step.details, "sources": sources}}))["sources"] == sources

@@ -15,7 +15,7 @@ function createChannel({ element, props, server, tab }) {
   let run = null;       // the run's id
   let attached = 0;     // grows with each attach: an old loop sees that it is old
   let steps = 0, version = 0, opened = false;
-  let wanted = null;    // the step that the address asks for, until the head is there
+  let wanted = null;    // the step that the address asks for, counted from 0
   let best = null;      // of a recorded run that is shown unasked: its richest step so far
   let status = { state: "idle" };
   const watchers = [];
@@ -71,7 +71,10 @@ function createChannel({ element, props, server, tab }) {
         return;
       }
       take(answer);
-      if (OVER.includes(status.state) && steps >= answer.total) return;
+      if (OVER.includes(status.state) && steps >= answer.total) {
+        if (wanted >= steps && steps && player.state().step < 0) player.goTo(steps - 1);  // there is no such step
+        return;
+      }
     }
   }
 
@@ -81,7 +84,6 @@ function createChannel({ element, props, server, tab }) {
       opened = true;
       root.classList.remove("lab-waiting");
       if (wanted !== null) player.goTo(wanted);  // the player waits for it to arrive
-      wanted = null;
     }
     const fresh = answer.steps.slice(Math.max(0, steps - answer.first));
     if (fresh.length) {
@@ -143,8 +145,9 @@ function createChannel({ element, props, server, tab }) {
   function writeAddress() {
     if (root.offsetParent === null) return;
     const state = player.state();
-    const scrubbed = !opened ? wanted : state.following || state.step < 0 ? null : state.step;
-    lab.address({ tab: tab === "live" ? null : tab, run, step: scrubbed });
+    const waiting = !opened || (state.step < 0 && !state.following);
+    const step = waiting ? wanted : state.following ? null : state.step;
+    lab.address({ tab: tab === "live" ? null : tab, run, step: step === null ? null : step + 1 });
   }
 
   // a browser refuses more than some changes of the address a second: scrubbing is written when it rests
@@ -169,8 +172,8 @@ function createChannel({ element, props, server, tab }) {
 /** Follow the run that the address names for this tab, else the one that every visitor sees first. */
 function begin(channel, addressed, first) {
   const linked = addressed ? lab.asked.get("run") : null;
-  const step = lab.asked.get("step");
-  if (linked) channel.attach(linked, { step: /^\d+$/.test(step ?? "") ? Number(step) : null });
+  const step = lab.asked.get("step");  // counted from 1, as on screen
+  if (linked) channel.attach(linked, { step: /^\d+$/.test(step ?? "") ? Math.max(0, Number(step) - 1) : null });
   else if (first) channel.attach(first, { showBest: true });
   return linked;
 }
@@ -182,7 +185,13 @@ lab.livePlayer = ({ element, props, server, watch, adopt }) => {
   if (linked) adopt({ run: linked });
   watch("value", () => {
     const answer = props.value;
-    if (answer?.run) channel.attach(answer.run, { key: answer.key });
+    if (answer?.run) {
+      channel.attach(answer.run, { key: answer.key });
+      if (matchMedia("(max-width: 900px)").matches) {  // one column: the stage lies below the form
+        const smooth = !matchMedia("(prefers-reduced-motion: reduce)").matches;
+        channel.root.scrollIntoView({ block: "start", behavior: smooth ? "smooth" : "auto" });
+      }
+    }
     lab.tell("started", answer);
   });
 };

@@ -11,7 +11,7 @@ lab.controls = ({ element, run }) => {
   let problem = null;
 
   const channel = () => lab.channels.live;
-  const pace = () => paces.find((choice) => choice.checked).value;
+  const pace = () => paces.find((choice) => choice.checked)?.value ?? "full";
 
   function press() {
     if (buttons.run.disabled) return;
@@ -42,7 +42,7 @@ lab.controls = ({ element, run }) => {
     buttons.stop.disabled = !mine;
     buttons.pause.dataset.sayTitle = halted ? "controls.resume" : "controls.pause";
     buttons.pause.querySelector("use").setAttribute("href", halted ? "#lab-icon-play" : "#lab-icon-pause");
-    if (mine && document.activeElement?.name !== "lab-pace") {
+    if (mine && status.pace && document.activeElement?.name !== "lab-pace") {
       for (const choice of paces) choice.checked = choice.value === status.pace;
     }
     showLink(live?.run ? link(live.run) : "");
@@ -57,8 +57,7 @@ lab.controls = ({ element, run }) => {
   function showLink(address) {
     const field = part("link");
     if (field.value === address) return;
-    field.value = address;
-    requestAnimationFrame(() => { field.scrollLeft = field.scrollWidth; });  // the run's name is at the end
+    field.value = field.title = address;
   }
 
   function troubleOf(status) {
@@ -69,12 +68,16 @@ lab.controls = ({ element, run }) => {
 
   function sentence(status, busy, mine) {
     if (starting) return lab.say("controls.state.starting");
-    if (status.state === "queued") return lab.say("controls.state.queued", { place: status.queue_position ?? 1 });
+    if (status.state === "queued") {
+      const place = status.queue_position ?? 1, minutes = status.gives_way_after;
+      return minutes === null ? lab.say("controls.state.queued", { place }) : lab.say("controls.state.queued_behind_pause", { place, minutes });
+    }
     if (status.state === "loading" && status.stage) {
       const share = status.fraction === null ? "" : ` ${Math.round(status.fraction * 100)} %`;
       return lab.say(status.stage) + share;
     }
-    const state = status.recorded ? "recorded" : status.state;
+    const byHand = status.state === "paused" && status.pace === "hand" && mine;
+    const state = status.recorded ? "recorded" : byHand ? "by_hand" : status.state;
     const words = lab.say("controls.state." + state, { steps: channel()?.steps ?? 0 });
     return busy && !mine ? `${words} · ${lab.say("controls.following")}` : words;
   }
@@ -104,13 +107,18 @@ lab.controls = ({ element, run }) => {
     part("copied").textContent = lab.say("controls.copied");
     setTimeout(() => { part("copied").textContent = ""; }, 2000);
   });
-  // Ctrl+Enter anywhere in the form, as in every notebook
   document.addEventListener("keydown", (event) => {
+    const list = event.target.matches?.('[role="combobox"]');
+    // gradio's dropdown opens its list at any key, and so after Tab has left it
+    if (list && ["Tab", "Shift", "Control", "Alt", "Meta"].includes(event.key)) event.stopPropagation();
+    // Ctrl+Enter anywhere in the form, as in every notebook
     if (event.key === "Enter" && (event.ctrlKey || event.metaKey) && element.offsetParent !== null) {
       event.preventDefault();
-      press();
+      event.stopPropagation();
+      if (list) event.target.blur();  // a dropdown takes what was typed when it is left
+      setTimeout(press);
     }
-  });
+  }, true);
 
   lab.on("started", (answer) => settle(answer?.problem ?? null));
   lab.on("language", draw);

@@ -21,9 +21,10 @@ const lab = {
     return answer;
   },
 
-  /** The message of a key in the viewer's language, with {names} filled in. */
+  /** The message of a key in the viewer's language, with {names} filled in; its ".one" for a single step. */
   say(key, values = {}) {
-    const text = STRINGS[lab.language][key] ?? STRINGS.en[key] ?? key;
+    const single = values.steps === 1 ? STRINGS[lab.language][key + ".one"] : undefined;
+    const text = single ?? STRINGS[lab.language][key] ?? STRINGS.en[key] ?? key;
     return text.replace(/\{(\w+)\}/g, (whole, name) => (name in values ? String(values[name]) : whole));
   },
 
