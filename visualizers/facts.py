@@ -34,9 +34,8 @@ def match_place(details: Mapping[str, Any]) -> str:
         followed = [place for places in details.get("sources", ()) for place in places]
         tried = [attempt["source"] for attempt in details.get("attempts", ()) if attempt["length"] == details["matched"]]
         return next(iter(followed or tried), "context")
-    if source == "fusion":
-        matches = details["matches"]
-        return "rest" if matches["rest"]["length"] > matches["context"]["length"] else "context"
+    if source == "fusion" and details["hits"]:
+        return max(("context", "rest"), key=lambda place: details["matches"][place]["length"])  # the first of equals
     return "rest"
 
 

@@ -21,7 +21,7 @@
     const head = SP.el("div", "sp-card-head", {},
       SP.el("span", `sp-card-piece sp-v-${verdict}`, {}, node < 0 ? words.say("player.root") : SP.visible(view.pieces[node])),
       SP.el("span", `sp-card-verdict sp-v-${verdict}`, {}, `${SP.GLYPHS[verdict]} ${words.say(`player.verdict.${verdict}`)}`));
-    return [head, numbers(words, view, node), ...path(words, view, node), ...next(words, view, node),
+    return [head, numbers(words, view, node), ...seenIn(words, view, node), ...path(words, view, node), ...next(words, view, node),
       ...source(words, view, node)];
   };
 
@@ -39,9 +39,15 @@
       add("index", `#${node + 1}`);
       add("position", words.number(view.context_length - 1 + depth));
     }
-    const sources = view.sources?.[node];
-    if (sources) add("sources", sources.map((source) => words.say(`player.source.${source}`)).join(words.say("player.comma")));
     return SP.el("div", "sp-card-numbers", {}, ...rows);
+  }
+
+  // Who saw the node: datastore, text so far, past outputs.
+  function seenIn(words, view, node) {
+    const sources = view.sources?.[node];
+    if (!sources) return [];
+    const names = sources.map((source) => words.say(`player.source.${source}`)).join(words.say("player.comma"));
+    return [SP.el("div", "", {}, SP.el("span", "sp-card-name", {}, words.say("player.node.sources")), " ", names)];
   }
 
   function path(words, view, node) {

@@ -3,8 +3,7 @@
   "use strict";
 
   const ANNOUNCE_EVERY = 1500; // ms; a screen reader cannot speak faster
-  const ENDED = new Set(["finished", "stopped", "error"]);
-  const OVER = new Set(["idle", "finished", "stopped"]); // idle with a run: a replay
+  const OVER = new Set(["idle", "finished", "stopped", "error"]); // idle with a run: a replay
   let players = 0;
 
   class Player {
@@ -98,8 +97,8 @@
 
     statusText({ status, run, step, count, playing, following }) {
       const { state, stage, queue_position: place, error, stop } = status;
-      const waits = step === 0 && count > 1 && !playing && !following;
-      if (waits && OVER.has(state)) return this.words.say("player.status.replay_waits");
+      const atStart = step === 0 && !following && ["finished", "stopped"].includes(state);
+      if (run && count > 1 && !playing && (state === "idle" || atStart)) return this.words.say("player.status.replay_waits");
       if (state === "error") return this.words.say("player.status.error", { reason: error ?? "" });
       if (state === "queued" && place) return this.words.say("player.status.queued_at", { place });
       if (state === "idle") return run ? this.words.say("player.status.replay") : "";
@@ -109,7 +108,7 @@
     }
 
     emptyText(state) {
-      if (state.run && ENDED.has(state.status.state)) return this.words.say("player.empty.no_steps");
+      if (state.run && OVER.has(state.status.state)) return this.words.say("player.empty.no_steps");
       return this.statusText(state) || this.words.say("player.empty");
     }
 

@@ -30,8 +30,7 @@
         SP.view(player.state)?.match?.place === "rest" ? "player.trie.lookup.about" : "player.trie.lookup.longest_first");
       this.attempts = SP.el("span", "sp-attempts");
       this.lookup = SP.el("span", "sp-lookup", {}, this.lookupName, this.attempts);
-      this.tools.append(this.lookup);
-      this.foot = SP.el("div", "sp-legend", {}, ...this.legend.map(({ node }) => node));
+      this.foot = SP.el("div", "sp-legend", {}, ...this.legend.map(({ node }) => node), this.lookup);
       this.shades = SP.el("div", "sp-shades", { "aria-hidden": "true" }, ...["left", "right", "above", "below"].map((side) =>
         SP.el("span", `sp-shade sp-shade-${side}`)));
       this.stage = SP.el("div", "sp-stage", {}, this.svg, this.shades);
@@ -123,7 +122,7 @@
     // The lengths of the suffixes looked up, in order, each with what it found.
     drawLookup(view) {
       const attempts = view?.match?.attempts ?? [];
-      this.lookup.hidden = attempts.length === 0;
+      this.lookup.classList.toggle("sp-hidden", attempts.length === 0);
       this.attempts.replaceChildren(...attempts.map(([length, count]) =>
         SP.el("span", `sp-attempt${count ? " sp-hit" : ""}`, { title: this.say("player.trie.attempt", { length, count }) },
           count ? `${length} ✓ ${this.words.number(count)}×` : `${length} ✗`)));

@@ -28,7 +28,7 @@ def fake_step(index: int) -> Step:
     n = len(PIECES)
     pieces = [PIECES[index % n], PIECES[(index + 3) % n], PIECES[(index + 1) % n]]
     return Step(
-        index=index, context_length=4 + 2 * index,
+        index=index, context_length=1 + 2 * index,
         tree=TreeRecord([1, 2, 3], pieces, [-1, -1, 0], [5, 3, 2], None, [1.0, 0.0, 0.0],
                         ["accepted", "rejected", "rejected"]),
         committed=Committed([1, 4], [pieces[0], PIECES[(index + 2) % n]], ["accepted", "recovered"]),

@@ -72,7 +72,7 @@ def test_odd_positions_are_answered(runs: Runs, functions: dict[str, Any], numbe
 
 
 @pytest.mark.parametrize(("text", "key"), [
-    ("", "trace.not_json"), ("{", "trace.not_json"), ("[" * 100_000, "trace.not_json"), ("{}", "trace.other_format"),
+    ("", "trace.empty"), ("{", "trace.cut_off"), ("[" * 100_000, "trace.not_json"), ("{}", "trace.other_format"),
     ('{"format": "speculation-trace", "version": 2}', "trace.newer"),
     ('{"format": "speculation-trace", "version": 1, "run": 5}', "trace.broken"),
 ])

@@ -13,6 +13,8 @@ lab.controls = ({ element, run }) => {
   const channel = () => lab.channels.live;
   const pace = () => paces.find((choice) => choice.checked)?.value ?? "full";
 
+  const isList = (target) => target.matches?.('[role="combobox"]');
+
   function press() {
     if (buttons.run.disabled) return;
     problem = null;
@@ -107,15 +109,19 @@ lab.controls = ({ element, run }) => {
     part("copied").textContent = lab.say("controls.copied");
     setTimeout(() => { part("copied").textContent = ""; }, 2000);
   });
+  // gradio's dropdown answers a key a moment later, by opening its list: also when Tab has left it
+  document.addEventListener("focusout", ({ target }) => {
+    if (!isList(target)) return;
+    setTimeout(() => {
+      if (document.activeElement !== target) target.dispatchEvent(new FocusEvent("blur"));
+    }, 50);
+  });
+  // Ctrl+Enter anywhere in the form, as in every notebook; before gradio's own Enter
   document.addEventListener("keydown", (event) => {
-    const list = event.target.matches?.('[role="combobox"]');
-    // gradio's dropdown opens its list at any key, and so after Tab has left it
-    if (list && ["Tab", "Shift", "Control", "Alt", "Meta"].includes(event.key)) event.stopPropagation();
-    // Ctrl+Enter anywhere in the form, as in every notebook
     if (event.key === "Enter" && (event.ctrlKey || event.metaKey) && element.offsetParent !== null) {
       event.preventDefault();
       event.stopPropagation();
-      if (list) event.target.blur();  // a dropdown takes what was typed when it is left
+      if (isList(event.target)) event.target.blur();  // a dropdown takes what was typed when it is left
       setTimeout(press);
     }
   }, true);
