@@ -113,7 +113,7 @@ def load_target(name: str, dtype: str = "auto", progress: Progress = lambda stag
     from transformers import AutoModelForCausalLM
 
     from .attention import NAME as GROUPED_SDPA
-    from .packing import pack
+    from .packing import fuse_norms, pack
     from .target import TargetModel
 
     device = runtime.choose_device()
@@ -124,6 +124,7 @@ def load_target(name: str, dtype: str = "auto", progress: Progress = lambda stag
     softcapped = getattr(model.config.get_text_config(), "attn_logit_softcapping", None)
     model.set_attn_implementation("eager" if softcapped else GROUPED_SDPA)
     model = model.to(device).eval().requires_grad_(False)
+    fuse_norms(model)
     pack(model)
     return TargetModel(name, model, tokenizer)
 

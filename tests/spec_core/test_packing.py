@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 import torch
 
-from spec_core.packing import PackedLinear, pack
+from spec_core.packing import FusedNorm, PackedLinear, fuse_norms, pack
 from spec_core.tree import DraftTree
-from tests.tiny import tiny_llama
+from tests.tiny import tiny_gemma, tiny_llama
 
 
 @pytest.mark.parametrize("dtype, tolerance", [(torch.float32, 1e-5), (torch.bfloat16, 2e-2)])
@@ -47,3 +47,18 @@ def test_a_build_without_the_kernels_works_too(monkeypatch):
     pack(target.model)
     target.reset([1, 2])
     assert target.verify(2, DraftTree()).logits.shape == (1, 13)
+
+
+@pytest.mark.parametrize("make, fused", [(tiny_llama, 5), (tiny_gemma, 0)])
+def test_fused_norms_give_the_same_logits(make, fused):
+    plain, quick = make(), make()
+    for target in (plain, quick):
+        for name, value in target.model.named_parameters():
+            if "norm" in name:
+                torch.manual_seed(len(name))
+                value.copy_(torch.rand_like(value) + 0.5)
+    fuse_norms(quick.model)
+    assert sum(isinstance(m, FusedNorm) for m in quick.model.modules()) == fused
+    for target in (plain, quick):
+        target.reset([1, 2, 3])
+    assert torch.allclose(plain.verify(3, DraftTree()).logits, quick.verify(3, DraftTree()).logits, atol=1e-5)
