@@ -39,7 +39,8 @@ class LanguageModel:
         self._layer_types = set(getattr(config, "layer_types", None) or ["full_attention"])
         self._window: int | None = getattr(config, "sliding_window", None)
         self._groups = 1
-        if model.config._attn_implementation == GROUPED_SDPA:
+        self._groups_folded = model.config._attn_implementation == GROUPED_SDPA
+        if self._groups_folded:
             self._groups = config.num_attention_heads // config.num_key_value_heads
 
     @property
@@ -52,21 +53,38 @@ class LanguageModel:
         """What the model computes in."""
         return self.model.dtype
 
-    def read(self, tokens: Sequence[int]) -> torch.Tensor | None:
+    def read(self, tokens: Sequence[int], logits: bool = True) -> torch.Tensor | None:
         """Commit ``tokens`` behind the context, in chunks.
+
+        Args:
+            tokens: any number.
+            logits: whether they are wanted: without, the head is not computed.
 
         Returns:
             logits (vocabulary,) that follow the last of them; None where there are none.
         """
         self.cache.drop_pending()
-        logits = None
+        last = None
         for start in range(0, len(tokens), PREFILL_CHUNK):
             chunk = tokens[start:start + PREFILL_CHUNK]
             causal = np.tril(np.ones((len(chunk), len(chunk)), dtype=bool))
             positions = np.arange(self.cache.length, self.cache.length + len(chunk))
-            logits, _ = self.forward(chunk, causal, positions, logits_to_keep=1)
+            if logits:
+                last, _ = self.forward(chunk, causal, positions, logits_to_keep=1)
+            else:
+                self._prefill(chunk, causal, positions)
             self.cache.keep(range(len(chunk)))
-        return None if logits is None else logits[-1]
+        return None if last is None else last[-1]
+
+    @torch.inference_mode()
+    def _prefill(self, tokens: Sequence[int], mask: np.ndarray, positions: np.ndarray) -> None:
+        """As ``forward``, without the head. Rows that begin an empty cache are causal, which needs no mask."""
+        plain = self.cache.length == 0 and self._groups_folded and "sliding_attention" not in self._layer_types
+        self.model.base_model(
+            input_ids=torch.tensor([tokens], device=self.device),
+            attention_mask=None if plain else self._masks(mask, positions)[0],
+            position_ids=torch.from_numpy(positions)[None].to(self.device), cache=self.cache, use_cache=True)
+        self.cache.append(positions.tolist())
 
     @torch.inference_mode()
     def forward(self, tokens: Sequence[int], mask: np.ndarray, positions: np.ndarray,

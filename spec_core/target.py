@@ -36,7 +36,7 @@ class TargetModel(LanguageModel):
     def reset(self, context: Sequence[int]) -> None:
         """Begin a new sequence: read all of ``context`` but its last token, the root."""
         self.cache.clear()
-        self.read(context[:-1])
+        self.read(context[:-1], logits=False)
 
     def verify(self, root: int, tree: DraftTree) -> Verification:
         """One forward over ``[root] + tree``. What is committed of it, ``commit`` says."""
