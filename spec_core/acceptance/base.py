@@ -10,6 +10,7 @@ import numpy as np
 
 from ..drafters.base import Draft
 from ..draws import Draws
+from ..tree import ROOT
 
 TargetProbs = Callable[[int], np.ndarray]
 """node (or ROOT) → p of the token that follows it: float64 (vocabulary,)."""
@@ -32,6 +33,27 @@ class Verdict:
     kind: str
     probs: dict[int, float] = field(default_factory=dict)
     arithmetic: list[dict[str, Any]] = field(default_factory=list)
+
+
+Judge = Callable[[int, np.ndarray, list[dict[str, Any]]], tuple[int | None, int]]
+"""(node, p after it, arithmetic to add to) → the accepted child, or None and the token to emit."""
+
+
+def walk(draft: Draft, target_probs: TargetProbs, judge: Judge) -> Verdict:
+    """Go down from the root as long as ``judge`` accepts a child; it emits the token where the walk ends."""
+    tree, node = draft.tree, ROOT
+    path: list[int] = []
+    probs: dict[int, float] = {}
+    arithmetic: list[dict[str, Any]] = []
+    while True:
+        p = target_probs(node)
+        children = tree.children(node)
+        probs.update((child, float(p[tree.tokens[child]])) for child in children)
+        child, token = judge(node, p, arithmetic)
+        if child is None:
+            return Verdict(path, token, "recovered" if children else "bonus", probs, arithmetic)
+        path.append(child)
+        node = child
 
 
 class AcceptanceRule(Protocol):

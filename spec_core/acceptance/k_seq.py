@@ -11,8 +11,7 @@ import numpy as np
 
 from ..drafters.base import Draft
 from ..draws import Draws
-from ..tree import ROOT
-from .base import TargetProbs, Verdict
+from .base import TargetProbs, Verdict, walk
 
 BISECTIONS = 40
 
@@ -30,36 +29,28 @@ class KSeq:
 
     def accept(self, draft: Draft, target_probs: TargetProbs, draws: Draws) -> Verdict:
         """Walk down the draft tree."""
-        tree, node = draft.tree, ROOT
-        path: list[int] = []
-        probs: dict[int, float] = {}
-        arithmetic: list[dict[str, Any]] = []
-        while True:
-            p = target_probs(node)
-            probs.update((child, float(p[tree.tokens[child]])) for child in tree.children(node))
+        tree = draft.tree
+
+        def judge(node: int, p: np.ndarray, arithmetic: list[dict[str, Any]]) -> tuple[int | None, int]:
             candidates = draft.drawn.get(node, ())
-            if not candidates:
-                token = draws.choose(p)
-                arithmetic.append({"node": node, "rule": self.name, "draw": token, "p": float(p[token])})
-                return Verdict(path, token, "bonus", probs, arithmetic)
-            q = draft.q[node]
-            rho = smallest_rho(p, q, len(candidates))
-            for child in candidates:
-                token = tree.tokens[child]
-                threshold = min(1.0, float(p[token] / (rho * q[token])))
-                accepted, u = draws.accept(threshold)
-                arithmetic.append({"node": node, "rule": self.name, "candidate": child, "p": float(p[token]),
-                                   "q": float(q[token]), "rho": rho, "u": u, "threshold": threshold,
-                                   "accepted": accepted})
-                if accepted:
-                    path.append(child)
-                    node = child
-                    break
-            else:
-                rest = residual_of_all(p, q, rho, len(candidates))
-                token = draws.choose(rest)
-                arithmetic.append({"node": node, "rule": self.name, "draw": token, "p": float(rest[token])})
-                return Verdict(path, token, "recovered", probs, arithmetic)
+            if candidates:
+                q = draft.q[node]
+                rho = smallest_rho(p, q, len(candidates))
+                for child in candidates:
+                    token = tree.tokens[child]
+                    threshold = min(1.0, float(p[token] / (rho * q[token])))
+                    accepted, u = draws.accept(threshold)
+                    arithmetic.append({"node": node, "rule": self.name, "candidate": child, "p": float(p[token]),
+                                       "q": float(q[token]), "rho": rho, "u": u, "threshold": threshold,
+                                       "accepted": accepted})
+                    if accepted:
+                        return child, token
+                p = residual_of_all(p, q, rho, len(candidates))
+            token = draws.choose(p)
+            arithmetic.append({"node": node, "rule": self.name, "draw": token, "p": float(p[token])})
+            return None, token
+
+        return walk(draft, target_probs, judge)
 
 
 def overlap(p: np.ndarray, q: np.ndarray, rho: float) -> float:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from ..drafters.base import Draft
 from ..draws import Draws
-from ..tree import ROOT
-from .base import TargetProbs, Verdict
+from .base import TargetProbs, Verdict, walk
 
 
 class OneDraw:
@@ -28,18 +29,12 @@ class OneDraw:
 
     def accept(self, draft: Draft, target_probs: TargetProbs, draws: Draws) -> Verdict:
         """Walk down the draft tree."""
-        tree, node = draft.tree, ROOT
-        path: list[int] = []
-        probs: dict[int, float] = {}
-        arithmetic: list[dict[str, Any]] = []
-        while True:
-            p = target_probs(node)
+        tree = draft.tree
+
+        def judge(node: int, p: np.ndarray, arithmetic: list[dict[str, Any]]) -> tuple[int | None, int]:
             token = draws.choose(p)
-            children = tree.children(node)
-            probs.update((child, float(p[tree.tokens[child]])) for child in children)
-            match = next((child for child in children if tree.tokens[child] == token), None)
+            match = next((child for child in tree.children(node) if tree.tokens[child] == token), None)
             arithmetic.append({"node": node, "rule": self.name, "draw": token, "p": float(p[token]), "matched": match})
-            if match is None:
-                return Verdict(path, token, "recovered" if children else "bonus", probs, arithmetic)
-            path.append(match)
-            node = match
+            return match, token
+
+        return walk(draft, target_probs, judge)

@@ -14,8 +14,7 @@ import numpy as np
 
 from ..drafters.base import Draft
 from ..draws import Draws
-from ..tree import ROOT
-from .base import TargetProbs, Verdict
+from .base import TargetProbs, Verdict, walk
 
 
 class RejectionSampling:
@@ -36,16 +35,11 @@ class RejectionSampling:
 
     def accept(self, draft: Draft, target_probs: TargetProbs, draws: Draws) -> Verdict:
         """Walk down the draft tree."""
-        tree, node = draft.tree, ROOT
-        path: list[int] = []
-        probs: dict[int, float] = {}
-        arithmetic: list[dict[str, Any]] = []
-        while True:
-            p = target_probs(node)
-            probs.update((child, float(p[tree.tokens[child]])) for child in tree.children(node))
-            candidates = draft.drawn.get(node, tree.children(node))
+        tree = draft.tree
+
+        def judge(node: int, p: np.ndarray, arithmetic: list[dict[str, Any]]) -> tuple[int | None, int]:
             q = draft.q.get(node)
-            for child in candidates:
+            for child in draft.drawn.get(node, tree.children(node)):
                 token = tree.tokens[child]
                 q_drawn = one_hot(token, len(p)) if q is None else q
                 threshold = min(1.0, float(p[token] / q_drawn[token]))
@@ -53,16 +47,15 @@ class RejectionSampling:
                 arithmetic.append({"node": node, "rule": self.name, "candidate": child, "p": float(p[token]),
                                    "q": float(q_drawn[token]), "u": u, "threshold": threshold, "accepted": accepted})
                 if accepted:
-                    path.append(child)
-                    node = child
-                    break
+                    return child, token
                 p = residual(p, q_drawn)
                 if q is not None and not draft.replacement:
                     q = without(q, token)
-            else:
-                token = draws.choose(p)
-                arithmetic.append({"node": node, "rule": self.name, "draw": token, "p": float(p[token])})
-                return Verdict(path, token, "recovered" if candidates else "bonus", probs, arithmetic)
+            token = draws.choose(p)
+            arithmetic.append({"node": node, "rule": self.name, "draw": token, "p": float(p[token])})
+            return None, token
+
+        return walk(draft, target_probs, judge)
 
 
 def residual(p: np.ndarray, q: np.ndarray) -> np.ndarray:
