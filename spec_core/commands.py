@@ -10,7 +10,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from . import lab, models, runtime
+from . import draft_models, lab, models, runtime
 from .drafters import KINDS
 from .messages import UserError
 from .terminal import ProgressLine, coloured, printable, summary
@@ -30,6 +30,11 @@ def add_generate(subparsers: Any) -> None:
     parser.add_argument("--drafter", default=d.drafter, choices=list(KINDS),
                         help="what drafts; none is plain decoding (default: %(default)s)")
     parser.add_argument("--datastore", default=d.datastore, help="the store to draft from (default: %(default)s)")
+    parser.add_argument("--draft-model", default=d.draft_model,
+                        help=f"the model that drafts: {', '.join(draft_models.SHIPPED)}, or any that could be a target "
+                             "(default: %(default)s)")
+    parser.add_argument("--rule", default=d.rule, choices=lab.choices()["rules"],
+                        help="how drafts are judged; auto is the drafter's own rule (default: %(default)s)")
     parser.add_argument("--max-new-tokens", metavar="N", default=d.max_new_tokens,
                         help="committed tokens at most (default: %(default)s)")
     parser.add_argument("--temperature", metavar="T", default=d.temperature, help="0 is greedy (default: %(default)s)")
@@ -54,7 +59,7 @@ def generate(options: argparse.Namespace) -> None:
         prompt=options.prompt if options.prompt is not None else _read_prompt(options.prompt_file),
         drafter_settings=dict(_setting(text) for text in options.settings),
         **{name: getattr(options, name) for name in (
-            "chat", "target", "drafter", "datastore", "dtype", "max_new_tokens", "temperature", "top_k", "top_p",
+            "chat", "target", "drafter", "datastore", "draft_model", "rule", "dtype", "max_new_tokens", "temperature", "top_k", "top_p",
             "repetition_penalty", "seed")},
     )
     if options.json:
@@ -117,6 +122,8 @@ def add_models(subparsers: Any) -> None:
         command = verbs.add_parser(verb, help=does)
         command.add_argument("name", metavar="NAME")
         command.set_defaults(run=_fetch_model if verb == "fetch" else _print_path)
+        if verb == "fetch":
+            command.add_argument("--accept-terms", action="store_true", help="accept the model's terms of use")
 
 
 def _list_models(options: argparse.Namespace) -> None:
@@ -126,6 +133,8 @@ def _list_models(options: argparse.Namespace) -> None:
 
 
 def _fetch_model(options: argparse.Namespace) -> None:
+    if options.accept_terms and models.terms_to_accept(options.name):
+        models.accept_terms(options.name)
     progress = ProgressLine()
     try:
         folder = models.path_of(options.name, progress)

@@ -6,10 +6,16 @@ import numpy as np
 
 
 class Draws:
-    """Seeded draws. One token drawn uses exactly one uniform number."""
+    """Seeded draws. One token drawn uses exactly one uniform number.
 
-    def __init__(self, seed: int) -> None:
-        self._generator = np.random.Generator(np.random.PCG64(seed))
+    Args:
+        seed: of the run.
+        stream: streams of one seed are independent: what drafts and what judges must not share numbers.
+    """
+
+    def __init__(self, seed: int, stream: int = 0) -> None:
+        sequence = np.random.SeedSequence(seed, spawn_key=(stream,) if stream else ())
+        self._generator = np.random.Generator(np.random.PCG64(sequence))
 
     def uniform(self) -> float:
         """A number in [0, 1)."""

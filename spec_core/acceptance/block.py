@@ -13,6 +13,7 @@ from ..drafters.base import Draft
 from ..draws import Draws
 from ..tree import ROOT
 from .base import TargetProbs, Verdict
+from .rejection import one_hot
 
 
 class BlockVerification:
@@ -39,7 +40,7 @@ class BlockVerification:
         weight, kept, rest = 1.0, 0, self._rest(draft, target_probs, ROOT, 1.0)
         for i, node in enumerate(chain):
             above, token = tree.parents[node], tree.tokens[node]
-            p, q = float(target_probs(above)[token]), float(draft.q[above][token])
+            p, q = float(target_probs(above)[token]), float(draft.q[above][token]) if above in draft.q else 1.0
             probs[node] = p
             weight = min(weight * p / q, 1.0)
             last = i == len(chain) - 1
@@ -62,5 +63,8 @@ class BlockVerification:
 
     def _rest(self, draft: Draft, target_probs: TargetProbs, node: int, weight: float) -> np.ndarray:
         """max(w p − q, 0) over the token after ``node``; p where nothing is drafted there."""
-        p = target_probs(node)
-        return np.maximum(weight * p - draft.q[node], 0.0) if node in draft.q else p
+        p, following = target_probs(node), draft.tree.children(node)
+        if not following:
+            return p
+        q = draft.q[node] if node in draft.q else one_hot(draft.tree.tokens[following[0]], len(p))
+        return np.maximum(weight * p - q, 0.0)

@@ -12,6 +12,7 @@ import numpy as np
 from ..drafters.base import Draft
 from ..draws import Draws
 from .base import TargetProbs, Verdict, walk
+from .rejection import judge_in_turn
 
 BISECTIONS = 40
 
@@ -19,7 +20,8 @@ BISECTIONS = 40
 class KSeq:
     """Each candidate in turn stands with probability min(1, p / ρq); then the residual of all k.
 
-    Needs candidates drawn with replacement.
+    Needs candidates drawn with replacement. Where they were chosen instead, as at temperature 0, no q is
+    known, and they are held against p one after the other, as ``RejectionSampling`` does.
 
     Arithmetic: as ``RejectionSampling``, with ``"rho"`` in each candidate's entry.
     """
@@ -32,22 +34,22 @@ class KSeq:
         tree = draft.tree
 
         def judge(node: int, p: np.ndarray, arithmetic: list[dict[str, Any]]) -> tuple[int | None, int]:
-            candidates = draft.drawn.get(node, ())
-            if candidates:
-                q = draft.q[node]
-                rho = smallest_rho(p, q, len(candidates))
-                for child in candidates:
-                    token = tree.tokens[child]
-                    threshold = min(1.0, float(p[token] / (rho * q[token])))
-                    accepted, u = draws.accept(threshold)
-                    arithmetic.append({"node": node, "rule": self.name, "candidate": child, "p": float(p[token]),
-                                       "q": float(q[token]), "rho": rho, "u": u, "threshold": threshold,
-                                       "accepted": accepted})
-                    if accepted:
-                        return child, token
-                p = residual_of_all(p, q, rho, len(candidates))
-            token = draws.choose(p)
-            arithmetic.append({"node": node, "rule": self.name, "draw": token, "p": float(p[token])})
+            candidates = draft.drawn.get(node)
+            if candidates is None:
+                return judge_in_turn(self.name, draft, node, p, draws, arithmetic)
+            q = draft.q[node]
+            rho = smallest_rho(p, q, len(candidates))
+            for child in candidates:
+                token = tree.tokens[child]
+                threshold = min(1.0, float(p[token] / (rho * q[token])))
+                accepted, u = draws.accept(threshold)
+                arithmetic.append({"node": node, "rule": self.name, "candidate": child, "p": float(p[token]),
+                                   "q": float(q[token]), "rho": rho, "u": u, "threshold": threshold,
+                                   "accepted": accepted})
+                if accepted:
+                    return child, token
+            token = draws.choose(rest := residual_of_all(p, q, rho, len(candidates)))
+            arithmetic.append({"node": node, "rule": self.name, "draw": token, "p": float(rest[token])})
             return None, token
 
         return walk(draft, target_probs, judge)

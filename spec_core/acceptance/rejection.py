@@ -35,27 +35,29 @@ class RejectionSampling:
 
     def accept(self, draft: Draft, target_probs: TargetProbs, draws: Draws) -> Verdict:
         """Walk down the draft tree."""
-        tree = draft.tree
+        return walk(draft, target_probs,
+                    lambda node, p, arithmetic: judge_in_turn(self.name, draft, node, p, draws, arithmetic))
 
-        def judge(node: int, p: np.ndarray, arithmetic: list[dict[str, Any]]) -> tuple[int | None, int]:
-            q = draft.q.get(node)
-            for child in draft.drawn.get(node, tree.children(node)):
-                token = tree.tokens[child]
-                q_drawn = one_hot(token, len(p)) if q is None else q
-                threshold = min(1.0, float(p[token] / q_drawn[token]))
-                accepted, u = draws.accept(threshold)
-                arithmetic.append({"node": node, "rule": self.name, "candidate": child, "p": float(p[token]),
-                                   "q": float(q_drawn[token]), "u": u, "threshold": threshold, "accepted": accepted})
-                if accepted:
-                    return child, token
-                p = residual(p, q_drawn)
-                if q is not None and not draft.replacement:
-                    q = without(q, token)
-            token = draws.choose(p)
-            arithmetic.append({"node": node, "rule": self.name, "draw": token, "p": float(p[token])})
-            return None, token
 
-        return walk(draft, target_probs, judge)
+def judge_in_turn(rule: str, draft: Draft, node: int, p: np.ndarray, draws: Draws,
+                  arithmetic: list[dict[str, Any]]) -> tuple[int | None, int]:
+    """Hold the candidates of one node against p, one after the other. Returns as a ``Judge`` does."""
+    q = draft.q.get(node)
+    for child in draft.drawn.get(node, draft.tree.children(node)):
+        token = draft.tree.tokens[child]
+        q_drawn = one_hot(token, len(p)) if q is None else q
+        threshold = min(1.0, float(p[token] / q_drawn[token]))
+        accepted, u = draws.accept(threshold)
+        arithmetic.append({"node": node, "rule": rule, "candidate": child, "p": float(p[token]),
+                           "q": float(q_drawn[token]), "u": u, "threshold": threshold, "accepted": accepted})
+        if accepted:
+            return child, token
+        p = residual(p, q_drawn)
+        if q is not None and not draft.replacement:
+            q = without(q, token)
+    token = draws.choose(p)
+    arithmetic.append({"node": node, "rule": rule, "draw": token, "p": float(p[token])})
+    return None, token
 
 
 def residual(p: np.ndarray, q: np.ndarray) -> np.ndarray:

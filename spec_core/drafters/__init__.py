@@ -5,18 +5,24 @@ A new drafter is a file beside this one and an entry in ``KINDS``.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from ..messages import UserError
 from .base import Drafter
-from .settings import Budget, Number, Setting, WholeNumber
+from .settings import Budget, Choice, Number, Setting, Shape, WholeNumber
 
 if TYPE_CHECKING:
     from ..datastore.store import Store
+    from ..language_model import LanguageModel
     from ..pieces import Pieces
+    from ..processors import Sampling
+    from ..target import TargetModel
     from .budget import CostCurve
+
+AUTO = "auto"
+"""The acceptance rule that is the drafter's own."""
 
 
 @dataclass(frozen=True)
@@ -27,11 +33,31 @@ class Material:
         pieces: display strings of the target's tokens.
         datastore: opened, for the kinds that need one.
         costs: what nodes cost with this target, for the budget "auto".
+        target: the model that will verify.
+        assistant: the model that drafts, for the kinds that need one.
+        sampling: of the run: a draft model draws as the target does.
     """
 
     pieces: Pieces
     datastore: Store | None = None
     costs: CostCurve | None = None
+    target: TargetModel | None = None
+    assistant: LanguageModel | None = None
+    sampling: Sampling | None = None
+
+
+FITTING = {
+    "nothing": ("one-draw",),
+    "chosen": ("one-draw", "multi-candidate", "typical"),
+    "chain": ("speculative", "block", "one-draw", "typical"),
+    "siblings": ("multi-candidate", "one-draw", "typical"),
+    "replacement": ("multi-candidate", "k-seq", "one-draw", "typical"),
+}
+"""What is drafted → the acceptance rules that judge it exactly (``typical`` is lossy), the best first.
+
+``chosen``: nodes picked, not drawn; ``chain``, ``siblings``: drawn from a known q, one a node or several;
+``replacement``: siblings drawn independently.
+"""
 
 
 @dataclass(frozen=True)
@@ -42,11 +68,15 @@ class Kind:
         make: (material, settings) → drafter; imports what it needs.
         settings: what it can be told, by name.
         needs_datastore: whether it drafts from a datastore.
+        draft_model: which models can draft: ``same`` (the target's tokenizer), ``any``, or none at all.
+        drafts: settings → what it drafts, a key of ``FITTING``.
     """
 
     make: Callable[[Material, dict[str, Any]], Drafter]
     settings: Mapping[str, Setting] = field(default_factory=dict)
     needs_datastore: bool = False
+    draft_model: str | None = None
+    drafts: Callable[[Mapping[str, Any]], str] = lambda settings: "chosen"
 
 
 def _rest(material: Material, settings: dict[str, Any]) -> Drafter:
@@ -85,6 +115,36 @@ def _none(material: Material, settings: dict[str, Any]) -> Drafter:
     return NoDrafter()
 
 
+def _draft_model(material: Material, settings: dict[str, Any]) -> Drafter:
+    from .assisted import draft_model
+
+    return draft_model(material, settings)
+
+
+def _multi_candidate(material: Material, settings: dict[str, Any]) -> Drafter:
+    from .assisted import multi_candidate
+
+    return multi_candidate(material, settings)
+
+
+def _universal(material: Material, settings: dict[str, Any]) -> Drafter:
+    from .assisted import universal
+
+    return universal(material, settings)
+
+
+def _early_exit(material: Material, settings: dict[str, Any]) -> Drafter:
+    from .assisted import early_exit
+
+    return early_exit(material, settings)
+
+
+_CHAIN: dict[str, Setting] = {
+    "length": WholeNumber(5, 1, 64),
+    "stop_below": Number(0.0, 0.0, 1.0),
+    "schedule": Choice("fixed", ("fixed", "heuristic")),
+}
+
 KINDS: dict[str, Kind] = {
     "rest": Kind(_rest, {
         "max_suffix": WholeNumber(16, 1, 64),
@@ -111,8 +171,47 @@ KINDS: dict[str, Kind] = {
         "continuation": WholeNumber(32, 1, 64),
         "budget": Budget(40, 1, 256),
     }, needs_datastore=True),
-    "none": Kind(_none),
+    "draft-model": Kind(_draft_model, _CHAIN, draft_model="same", drafts=lambda settings: "chain"),
+    "multi-candidate": Kind(_multi_candidate, {
+        "tree": Choice("static", ("static", "dynamic"),
+                       {"static": ("shape", "siblings"), "dynamic": ("depth", "width", "budget")}),
+        "shape": Shape("4x2x2x1x1", 16, 256),
+        "siblings": Choice("without-replacement", ("without-replacement", "with-replacement")),
+        "depth": WholeNumber(5, 1, 16),
+        "width": WholeNumber(6, 1, 32),
+        "budget": WholeNumber(24, 1, 256),
+    }, draft_model="same", drafts=lambda settings: (
+        "chosen" if settings["tree"] == "dynamic" else
+        "replacement" if settings["siblings"] == "with-replacement" else "siblings")),
+    "universal": Kind(_universal, {
+        "length": WholeNumber(6, 1, 64),
+        "method": Choice("text", ("text", "intersection")),
+    }, draft_model="any", drafts=lambda settings: "chosen" if settings["method"] == "text" else "chain"),
+    "early-exit": Kind(_early_exit, {"layers": WholeNumber(8, 1, 200)} | _CHAIN, drafts=lambda settings: "chain"),
+    "none": Kind(_none, drafts=lambda settings: "nothing"),
 }
+
+
+def fitting_rules(drafter: str, settings: Mapping[str, Any]) -> Sequence[str]:
+    """The acceptance rules that fit a drafter with these (complete) settings, its own first."""
+    return FITTING[KINDS[drafter].drafts(settings)]
+
+
+def choose_rule(drafter: str, settings: Mapping[str, Any], asked: str) -> str:
+    """The rule of a run: the one asked for, or where that is ``AUTO``, the drafter's own.
+
+    Raises:
+        UserError: a rule that does not fit, with the reason.
+    """
+    fitting = fitting_rules(drafter, settings)
+    if asked == AUTO:
+        return fitting[0]
+    if asked not in fitting:
+        known = list(dict.fromkeys(rule for rules in FITTING.values() for rule in rules))
+        if asked not in known:
+            raise UserError("request.unknown", what="rule", value=asked, choices=", ".join([AUTO, *known]))
+        raise UserError(f"request.rule.{asked}", drafter=drafter, choices=", ".join(fitting))
+    return asked
 
 
 def complete_settings(drafter: str, given: Mapping[str, Any]) -> dict[str, Any]:

@@ -64,8 +64,8 @@ class DraftModelDrafter:
             if node != ROOT:
                 tree = DraftTree.chain(builder.tokens)
                 logits = self._assistant.read_nodes(tree, [node])[0]
-            q = self._processors.probabilities(logits, builder.tokens)
-            confidence = float((self._processors.plain(logits, builder.tokens) if greedy else q).max())
+            q = self._processors.plain(logits, builder.tokens)
+            confidence = float(q.max())
             if confidence < self.settings["stop_below"]:
                 stopped_below = confidence
                 break

@@ -1,4 +1,4 @@
-"""The shipped drafter, loaded: it reads the target's tokens, and borrows the target's embeddings.
+"""The shipped drafters, loaded.
 
 Stands in for a ``LanguageModel`` where an ``Assistant`` reads and rolls back. Attention
 reaches ``WINDOW`` tokens back, as far as it was trained to; copying hints reach further.
@@ -7,14 +7,21 @@ reaches ``WINDOW`` tokens back, as far as it was trained to; copying hints reach
 from __future__ import annotations
 
 import json
+from array import array
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
+from safetensors import safe_open
 from safetensors.torch import load_file
+from transformers import PreTrainedTokenizerFast
 
+from .. import models
 from ..cache import TreeCache
+from ..messages import UserError
+from ..models import IsCancelled, Progress
 from ..target import TargetModel
 from .copying import copy_hints
 from .nano_model import NanoConfig, NanoModel
@@ -24,95 +31,144 @@ HINT_REACH = 2048
 """Tokens back that copying hints look."""
 
 
+def load_nano(name: str, folder: Path, target: TargetModel, progress: Progress, cancelled: IsCancelled) -> NanoLanguageModel:
+    """A shipped drafter. Raises ``UserError`` where it borrows from a model that cannot be had.
+
+    ``folder`` holds ``nano.safetensors``, ``nano.json`` (the shape; ``borrows``: the model whose
+    embeddings and tokenizer it uses, or null), ``vocabulary.npy`` (int32, the ids that it
+    emits, rising), and where it borrows nothing, its embeddings and ``tokenizer.json`` as well.
+    """
+    about = json.loads((folder / "nano.json").read_text(encoding="utf-8"))
+    weights = load_file(folder / "nano.safetensors")
+    if about["borrows"] is None:
+        tokenizer = PreTrainedTokenizerFast(tokenizer_file=str(folder / "tokenizer.json"))
+        embeddings = weights.pop("embeddings")
+    elif about["borrows"] == target.name:
+        tokenizer, embeddings = target.tokenizer, target.model.get_input_embeddings().weight.detach()
+    else:
+        tokenizer = models.load_tokenizer(about["borrows"], progress, cancelled)
+        embeddings = _embeddings(models.path_of(about["borrows"], progress, cancelled))
+    model = NanoModel(NanoConfig(**about["config"]))
+    model.load_state_dict(weights)
+    vocabulary = torch.from_numpy(np.load(folder / "vocabulary.npy").astype(np.int64))
+    # so small a model is not bound by memory, and on a CPU its layers are quicker in float32
+    dtype = torch.float32 if target.device.type == "cpu" else target.dtype
+    return NanoLanguageModel(name, model.to(target.device, dtype), tokenizer, embeddings.to(target.device, dtype),
+                             about["scale"], vocabulary.to(target.device))
+
+
+def _embeddings(folder: Path) -> torch.Tensor:
+    """The token embeddings of a model, without loading the rest of it."""
+    for path in sorted(folder.glob("*.safetensors")):
+        with safe_open(path, "pt") as file:
+            for key in file.keys():
+                if key.endswith("embed_tokens.weight"):
+                    return file.get_tensor(key)
+    raise UserError("model.unreadable", name=folder.name, reason="no token embeddings")
+
+
 class NanoLanguageModel:
-    """A nano drafter over the target's vocabulary; tokens outside its trimmed one get no probability.
+    """A nano drafter; tokens outside its trimmed vocabulary get no probability.
 
     Args:
-        folder: ``nano.safetensors``, ``nano.json`` and ``vocabulary.npy``.
-        target: whose embeddings it borrows.
+        name: shown to users.
+        model: the network, in evaluation mode.
+        tokenizer: of the tokens that it reads.
+        embeddings: (vocabulary, embedding) of these tokens.
+        scale: that they are divided by.
+        vocabulary: int64 (trimmed,), the ids that it emits, rising.
     """
 
-    def __init__(self, folder: Path, target: TargetModel) -> None:
-        about = json.loads((folder / "nano.json").read_text())
-        self.config = NanoConfig(**about["config"])
-        self.vocab_size, self.context_limit = target.vocab_size, target.context_limit
-        dtype = target.dtype
-        embeddings = target.model.get_input_embeddings().weight.detach()
-        self._scale = about["scale"]
-        self._embeddings = embeddings
-        model = NanoModel(self.config)
-        model.load_state_dict(load_file(folder / "nano.safetensors"))
-        self._model = model.to(target.device, dtype).eval().requires_grad_(False)
-        self._vocabulary = torch.from_numpy(np.load(folder / "vocabulary.npy").astype(np.int64)).to(target.device)
-        head = torch.nn.Linear(self.config.embedding, len(self._vocabulary), bias=False, dtype=dtype, device=target.device)
-        with torch.no_grad():
-            head.weight.copy_(embeddings[self._vocabulary] / self._scale)
-        self._head = head
-        self._place = torch.full((self.vocab_size,), -1, device=target.device)
-        self._place[self._vocabulary] = torch.arange(len(self._vocabulary), device=target.device)
-        self.cache = _History(self.config.layers)
+    context_limit = 2**30
+    """None: it attends to the last ``WINDOW`` tokens only."""
+
+    def __init__(self, name: str, model: NanoModel, tokenizer: Any, embeddings: torch.Tensor, scale: float,
+                 vocabulary: torch.Tensor) -> None:
+        self.name = name
+        self.tokenizer = tokenizer
+        self.vocab_size = len(embeddings)
+        self._embeddings, self._scale = embeddings, scale
+        self._model = model.eval().requires_grad_(False)
+        self._vocabulary = vocabulary
+        rows = embeddings[vocabulary] / scale
+        self._head = torch.nn.Linear(rows.shape[1], len(rows), bias=False, dtype=rows.dtype, device=rows.device)
+        self._head.weight = torch.nn.Parameter(rows, requires_grad=False)
+        self.cache = _History(model.config.layers)
 
     def read(self, tokens: Sequence[int]) -> torch.Tensor | None:
         """Commit ``tokens``; see ``LanguageModel.read``."""
-        self.cache.drop_pending()
-        if not tokens:
-            return None
-        causal = np.tril(np.ones((len(tokens), len(tokens)), dtype=bool))
-        positions = np.arange(self.cache.length, self.cache.length + len(tokens))
-        logits, _ = self.forward(tokens, causal, positions, logits_to_keep=1)
-        self.cache.keep(range(len(tokens)))
-        return logits[-1]
+        cache, last = self.cache, None
+        cache.drop_pending()
+        for start in range(0, len(tokens), WINDOW):
+            chunk = list(tokens[start:start + WINDOW])
+            cache.pending_tokens = chunk
+            known = cache.recent()
+            hints = copy_hints(np.concatenate([known, np.array(chunk)]), len(known))
+            causal = np.tril(np.ones((len(chunk), len(chunk)), dtype=bool))
+            positions = np.arange(cache.length, cache.length + len(chunk))
+            last = self._run(chunk, hints, causal, positions, 1)
+            cache.keep(range(len(chunk)))
+        return None if last is None else last[-1]
 
-    @torch.inference_mode()
     def forward(self, tokens: Sequence[int], mask: np.ndarray, positions: np.ndarray,
                 logits_to_keep: int = 0) -> tuple[torch.Tensor, np.ndarray]:
         """One forward over new rows, which become pending; see ``LanguageModel.forward``."""
-        cache, device, dtype = self.cache, self._vocabulary.device, self._model.token_in.weight.dtype
-        cache.pending_tokens += tokens
-        hints = np.stack([self._hint(row) for row in mask], axis=1)
-        reach = min(cache.length, WINDOW)
-        cache.reach = reach + mask.shape[1]
-        visible = torch.ones((len(tokens), cache.reach), dtype=torch.bool)
-        visible[:, reach:] = torch.from_numpy(mask)
-        attend = None if len(tokens) == 1 and bool(visible.all()) else (
-            torch.zeros(visible.shape, dtype=dtype).masked_fill_(~visible, torch.finfo(dtype).min).to(device))
-        ids, hint_ids, lengths = (torch.from_numpy(x)[None].to(device)
-                                  for x in (np.array(tokens), hints[0], hints[1]))
-        features, copy = self._model(self._embed(ids), self._embed(hint_ids), lengths,
-                                     torch.from_numpy(positions)[None].to(device), attend, cache.layers)
+        self.cache.pending_tokens += tokens
+        pending, known = np.array(self.cache.pending_tokens), self.cache.recent()
+        paths = [np.concatenate([known, pending[row]]) for row in mask]
+        hints = np.concatenate([copy_hints(path, len(path) - 1) for path in paths], axis=1)
+        return self._run(tokens, hints, mask, positions, logits_to_keep), mask
+
+    @torch.inference_mode()
+    def _run(self, tokens: Sequence[int], hints: np.ndarray, mask: np.ndarray, positions: np.ndarray,
+             logits_to_keep: int) -> torch.Tensor:
+        """Logits (kept, vocabulary) of new rows with these copying hints (2, n)."""
+        cache, device = self.cache, self._vocabulary.device
+        ids, (hinted, lengths) = torch.tensor([tokens], device=device), torch.from_numpy(hints).to(device)
+        features, copy = self._model(self._embed(ids), self._embed(hinted[None]), lengths[None],
+                                     torch.from_numpy(positions)[None].to(device), self._mask(mask, positions), cache.layers)
         cache.append(positions.tolist())
-        features, copy = features[0, -logits_to_keep:], copy[0, -logits_to_keep:]
-        scores = self._head(features).float()
-        place = self._place[hint_ids[0, -logits_to_keep:]]
-        known = ((place >= 0) & (lengths[0, -logits_to_keep:] > 0)).nonzero().squeeze(-1)
-        scores[known, place[known]] += copy[known].float()
+        hinted, lengths, copy = hinted[-logits_to_keep:], lengths[-logits_to_keep:], copy[0, -logits_to_keep:]
+        scores = self._head(features[0, -logits_to_keep:]).float()
         logits = scores.new_full((len(scores), self.vocab_size), -torch.inf)
         logits[:, self._vocabulary] = scores
-        return logits, mask
+        # a token that is never emitted stays so: -inf and anything is -inf
+        logits[torch.arange(len(scores), device=device), hinted] += copy.float() * (lengths > 0)
+        return logits
+
+    def _mask(self, mask: np.ndarray, positions: np.ndarray) -> torch.Tensor | None:
+        """Over the committed rows in reach, then pending and new ones; None where a lone row sees them all."""
+        cache = self.cache
+        reach = max(0, min(cache.length, WINDOW - 1 - int(positions.min()) + cache.length))
+        cache.reach = reach + mask.shape[1]
+        near = positions[:, None] - np.arange(cache.length - reach, cache.length) < WINDOW
+        visible = np.concatenate([near, mask], axis=1)
+        if len(mask) == 1 and visible.all():
+            return None
+        dtype = self._model.token_in.weight.dtype
+        attend = torch.zeros(visible.shape, dtype=dtype).masked_fill_(torch.from_numpy(~visible), torch.finfo(dtype).min)
+        return attend.to(self._vocabulary.device)
 
     def _embed(self, ids: torch.Tensor) -> torch.Tensor:
         return self._embeddings[ids] / self._scale
-
-    def _hint(self, row: np.ndarray) -> np.ndarray:
-        """The copying hint of a row, on the path that its mask shows."""
-        cache = self.cache
-        path = [token for token, seen in zip(cache.pending_tokens, row, strict=True) if seen]
-        return copy_hints(np.array(cache.tokens[-HINT_REACH:] + path, dtype=np.int64), min(len(cache.tokens), HINT_REACH)
-                          + len(path) - 1)[:, 0]
 
 
 class _History(TreeCache):
     """A cache that also knows the tokens of its rows, and shows attention the last ``reach`` of them."""
 
     def __init__(self, layers: int) -> None:
-        self.tokens: list[int] = []
+        self.tokens = array("q")
         self.pending_tokens: list[int] = []
         self.reach = 0
         super().__init__(layers)
 
+    def recent(self) -> np.ndarray:
+        """The committed tokens that copying hints look at: int64, a copy."""
+        return np.array(self.tokens[-HINT_REACH:], dtype=np.int64)
+
     def keep(self, rows: Sequence[int]) -> None:
         """Commit pending rows, and their tokens."""
-        self.tokens += [self.pending_tokens[row] for row in rows]
+        self.tokens.extend(self.pending_tokens[row] for row in rows)
         super().keep(rows)
 
     def crop(self, length: int) -> None:

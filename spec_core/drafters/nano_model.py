@@ -1,9 +1,9 @@
-"""The network of the shipped drafters: a small transformer that borrows the target's embeddings.
+"""The network of the shipped drafters: a small transformer over embeddings that stand outside it.
 
-Inputs are the target's own embedding of a token and of its copying hint, both frozen and
-not shipped; the output is scored against the target's embeddings of a trimmed vocabulary.
-So nearly all shipped parameters are in the trunk. Borrowing the embeddings is the idea of
-EAGLE (Li et al., 2024); unlike EAGLE, nothing of the target's hidden states is used.
+Inputs are the embedding of a token and that of its copying hint; the output is scored
+against the embeddings of the vocabulary. ``nano`` borrows the target's embeddings, frozen
+and not shipped, so nearly all its parameters are in the trunk: the idea of EAGLE (Li et
+al., 2024), but nothing of the target's hidden states is used. ``nano-universal`` brings its own.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class NanoConfig:
     """The shape of a nano drafter.
 
     Args:
-        embedding: width of the borrowed embeddings.
+        embedding: width of the embeddings.
         width, layers, heads: of the trunk.
         feed_forward: inner width of the gated feed-forward layers.
         rope_base: of the rotary positions.
@@ -30,7 +30,7 @@ class NanoConfig:
 
     embedding: int
     width: int = 320
-    layers: int = 3
+    layers: int = 2
     heads: int = 5
     feed_forward: int = 896
     rope_base: float = 10000.0
@@ -55,7 +55,7 @@ class NanoModel(nn.Module):
         """One forward.
 
         Args:
-            tokens, hints: (batch, n, embedding) borrowed embeddings, already normalised.
+            tokens, hints: (batch, n, embedding) embeddings, already normalised.
             lengths: int64 (batch, n) of the matches.
             positions: int64 (batch, n).
             mask: float (…, n, keys) added to the scores; None is causal.

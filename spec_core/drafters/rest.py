@@ -87,14 +87,19 @@ class RestDrafter:
 
     def propose(self, limits: Limits) -> Draft:
         """The heaviest nodes within the limits; an empty tree when nothing matches."""
+        match, trie = self.look_up(limits, SHOWN_UNSELECTED)
+        return Draft(trie.tree(), self._details(match, trie))
+
+    def look_up(self, limits: Limits, others: int = 0) -> tuple[Match, Trie]:
+        """What a draft is made from: the longest match, the nodes to select and the ``others`` next heaviest."""
         settings = self.settings
         match = longest_match(self._store, self._recent, settings["max_suffix"], settings["min_suffix"])
         most, depth = self._budget.most(limits.max_nodes), min(settings["continuation"], limits.max_depth)
-        trie = heaviest_nodes(self._store, match, depth, most, SHOWN_UNSELECTED)
+        trie = heaviest_nodes(self._store, match, depth, most, others)
         if self._budget.automatic:
             most = self._budget.choose(heaviest_estimates(trie, match.length, match.hits))
-            trie = heaviest_nodes(self._store, match, depth, most, SHOWN_UNSELECTED)
-        return Draft(trie.tree(), self._details(match, trie))
+            trie = heaviest_nodes(self._store, match, depth, most, others)
+        return match, trie
 
     def _details(self, match: Match, trie: Trie) -> dict[str, Any]:
         n = trie.selected

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import accumulate
+from operator import mul
 from typing import Any, ClassVar
 
 from ..messages import UserError
@@ -48,10 +51,11 @@ class Number:
 
 @dataclass(frozen=True)
 class Choice:
-    """One of a few words."""
+    """One of a few words; ``governs``: the settings that matter under one of them only."""
 
     default: str
     options: Sequence[str]
+    governs: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
     def check(self, name: str, value: Any) -> str:
         """``value`` if it is one of them. Raises ``UserError``."""
@@ -60,7 +64,33 @@ class Choice:
         return value
 
 
-Setting = WholeNumber | Number | Choice
+@dataclass(frozen=True)
+class Shape:
+    """Candidates a node, by depth, written as in ``4x2x2x1x1``; at most ``most_nodes`` nodes."""
+
+    default: str
+    most_depth: int
+    most_nodes: int
+
+    def check(self, name: str, value: Any) -> str:
+        """``value`` in that form. Raises ``UserError``."""
+        text = str(value).strip().lower().replace("×", "x").replace("*", "x").replace(" ", "")
+        if not re.fullmatch(r"[1-9]\d{0,2}(x[1-9]\d{0,2})*", text):
+            raise UserError("request.shape", name=name, value=str(value)[:40], example=self.default)
+        widths = self.widths(text)
+        nodes = sum(accumulate(widths, mul))
+        if len(widths) > self.most_depth or nodes > self.most_nodes:
+            raise UserError("request.shape_too_large", name=name, value=text[:40], depth=len(widths), nodes=nodes,
+                            most_depth=self.most_depth, most_nodes=self.most_nodes)
+        return text
+
+    @staticmethod
+    def widths(text: str) -> list[int]:
+        """The numbers of a checked shape."""
+        return [int(width) for width in text.split("x")]
+
+
+Setting = WholeNumber | Number | Choice | Shape
 
 
 def number(name: str, value: Any, least: float, most: float) -> float:

@@ -111,10 +111,27 @@ DRAWN = {  # rule, widths, replacement
 
 
 @pytest.mark.parametrize("tree", TREES.values(), ids=TREES)
-@pytest.mark.parametrize("rule", [OneDraw(), CANDIDATES], ids=["one-draw", "multi-candidate"])
+@pytest.mark.parametrize("rule", [OneDraw(), CANDIDATES, KSeq()], ids=["one-draw", "multi-candidate", "k-seq"])
 @pytest.mark.parametrize("seed", range(3))
 def test_a_chosen_tree_is_lossless(tree, rule, seed):
     assert error(rule, fixed(tree), random_law(seed)) < 1e-12
+
+
+@pytest.mark.parametrize("tree", [DraftTree(), DraftTree.chain([0]), TREES["chain"]], ids=["empty", "one", "chain"])
+@pytest.mark.parametrize("rule", [SPECULATIVE, BlockVerification()], ids=["speculative", "block"])
+@pytest.mark.parametrize("seed", range(3))
+def test_a_chosen_chain_is_lossless(tree, rule, seed):
+    assert error(rule, fixed(tree), random_law(seed)) < 1e-12
+
+
+@pytest.mark.parametrize("rule", [SPECULATIVE, BlockVerification(), CANDIDATES, KSeq(), OneDraw()],
+                         ids=lambda rule: rule.name)
+def test_a_chosen_chain_that_is_right_is_accepted_whole(rule):
+    """At temperature 0 p is one-hot, and a rule that never went on would be exact, and useless."""
+    right = same_everywhere(1.0, 0.0, 0.0)
+    draft = Draft(DraftTree.chain([0, 0]))
+    found = outcomes(lambda draws: tuple(rule.accept(draft, lambda node: right[(0,) * (node + 1)], draws).path))
+    assert found == {(0, 1): pytest.approx(1.0)}
 
 
 @pytest.mark.parametrize("rule, widths, replacement", DRAWN.values(), ids=DRAWN)

@@ -18,7 +18,7 @@ import pytest
 
 from spec_core import models
 from spec_core.messages import UserError
-from spec_core.models import KNOWN, Cancelled
+from spec_core.models import KNOWN, Cancelled, Wheel
 
 NAME = "tiny-packaged"
 MEMBER = "package/model.gguf"
@@ -30,13 +30,13 @@ def cache(tmp_path, monkeypatch) -> Path:
     """An empty cache, a packaged model whose wheel is ours, and a conversion without a model library."""
     monkeypatch.setenv("SPECLAB_CACHE", str(tmp_path / "cache"))
     monkeypatch.setitem(KNOWN, NAME, replace(
-        KNOWN[models.DEFAULT], member=MEMBER, sha256=hashlib.sha256(CONTENT).hexdigest(), needed_bytes=1))
+        KNOWN[models.DEFAULT], wheels=(Wheel("ours", "1", MEMBER),), sha256=hashlib.sha256(CONTENT).hexdigest(), needed_bytes=1))
 
     def download(name, model, staging, progress, cancelled):
         wheel = staging / "wheel.whl"
         with zipfile.ZipFile(wheel, "w") as archive:
             archive.writestr(MEMBER, CONTENT)
-        return wheel
+        return [wheel]
 
     def convert(gguf, progress, cancelled):
         folder = gguf.parent / "converted"
@@ -69,7 +69,7 @@ def test_a_wrong_hash_is_thrown_away(cache, monkeypatch):
 
 
 def test_a_wheel_without_the_model_is_thrown_away(cache, monkeypatch):
-    monkeypatch.setitem(KNOWN, NAME, replace(KNOWN[NAME], member="elsewhere.gguf"))
+    monkeypatch.setitem(KNOWN, NAME, replace(KNOWN[NAME], wheels=(Wheel("ours", "1", "elsewhere.gguf"),)))
     with pytest.raises(UserError) as caught:
         models.path_of(NAME)
     assert caught.value.key == "model.wrong_hash" and left_behind(cache) == []
@@ -78,7 +78,7 @@ def test_a_wheel_without_the_model_is_thrown_away(cache, monkeypatch):
 def test_a_broken_wheel_is_thrown_away(cache, monkeypatch):
     def broken(name, model, staging, progress, cancelled):
         (staging / "wheel.whl").write_bytes(b"no zip")
-        return staging / "wheel.whl"
+        return [staging / "wheel.whl"]
 
     monkeypatch.setattr(models, "_download", broken)
     with pytest.raises(UserError) as caught:
@@ -134,12 +134,12 @@ def test_a_killed_conversion_leaves_nothing_that_is_taken_for_a_model(cache):
 import hashlib, sys, time, zipfile
 from dataclasses import replace
 from spec_core import models
-models.KNOWN[{NAME!r}] = replace(models.KNOWN[models.DEFAULT], member={MEMBER!r},
+models.KNOWN[{NAME!r}] = replace(models.KNOWN[models.DEFAULT], wheels=(models.Wheel("ours", "1", {MEMBER!r}),),
                                  sha256={hashlib.sha256(CONTENT).hexdigest()!r}, needed_bytes=1)
 def download(name, model, staging, progress, cancelled):
     with zipfile.ZipFile(staging / "wheel.whl", "w") as archive:
         archive.writestr({MEMBER!r}, {CONTENT!r})
-    return staging / "wheel.whl"
+    return [staging / "wheel.whl"]
 def convert(gguf, progress, cancelled):
     (gguf.parent / "converted").mkdir()
     print("converting", flush=True)
@@ -160,11 +160,36 @@ models.path_of({NAME!r})
 def test_a_failed_download_says_so(tmp_path, monkeypatch):
     monkeypatch.setenv("SPECLAB_CACHE", str(tmp_path))
     monkeypatch.setenv("PIP_NO_INDEX", "1")
-    monkeypatch.setitem(KNOWN, NAME, replace(KNOWN[models.DEFAULT], package="no-such-package-of-the-lab"))
+    monkeypatch.setitem(KNOWN, NAME, replace(
+        KNOWN[models.DEFAULT], wheels=(Wheel("no-such-package-of-the-lab", "1", MEMBER),)))
     with pytest.raises(UserError) as caught:
         models.path_of(NAME)
     assert caught.value.key == "model.download_failed" and "no-such-package-of-the-lab" in str(caught.value)
     assert left_behind(tmp_path) == []
+
+
+def test_a_model_in_parts_is_put_together_in_order(cache, monkeypatch):
+    parts = [CONTENT[:5], CONTENT[5:7], CONTENT[7:]]
+
+    def download(name, model, staging, progress, cancelled):
+        for i, part in enumerate(parts):
+            with zipfile.ZipFile(staging / f"{i}.whl", "w") as archive:
+                archive.writestr(f"part{i}", part)
+        return [staging / f"{i}.whl" for i in range(3)]
+
+    monkeypatch.setattr(models, "_download", download)
+    monkeypatch.setitem(KNOWN, NAME, replace(KNOWN[NAME], wheels=tuple(Wheel("ours", "1", f"part{i}") for i in range(3))))
+    assert json.loads((models.path_of(NAME) / "config.json").read_text()) == {"from": CONTENT.decode()}
+
+
+def test_terms_are_accepted_before_anything_is_fetched(cache, monkeypatch):
+    monkeypatch.setitem(KNOWN, NAME, replace(KNOWN[NAME], terms="https://example.org/terms"))
+    with pytest.raises(UserError) as caught:
+        models.path_of(NAME)
+    assert caught.value.key == "model.terms" and "https://example.org/terms" in str(caught.value)
+    assert left_behind(cache) == []
+    models.accept_terms(NAME)
+    assert models.terms_to_accept(NAME) is None and models.path_of(NAME).is_dir()
 
 
 def test_a_download_can_be_cancelled(tmp_path, monkeypatch):

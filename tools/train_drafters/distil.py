@@ -4,7 +4,8 @@
 
 Writes shards of finished sequences and can be stopped and started again. Half of the
 sequences are greedy, half sampled. Reading a batch of finished sequences once more gives
-the labels of prompt and output together.
+the labels of prompt and output together. Some shards are texts that are only read, which
+takes a tenth of the time.
 """
 
 from __future__ import annotations
@@ -21,14 +22,17 @@ import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from spec_core import models
+from spec_core.packing import fuse_norms, pack
 
-from .prompts import ANSWER, SYSTEM, USER, DistilPrompt, made_prompts
+from .prompts import ANSWER, SYSTEM, USER, DistilPrompt, made_prompts, texts
 
 TOP = 8
-BATCH = 32
+BATCH = 64
 MAX_PROMPT = 480
-CHAT_SHARE = 0.35
-"""Part of the batches whose prompts the target writes itself."""
+CHAT_SHARE = 0.3
+"""Part of the batches whose prompts the target writes itself, …"""
+READ_SHARE = 0.35
+"""… and part of them that are texts, only read."""
 
 
 def main() -> None:
@@ -41,29 +45,41 @@ def main() -> None:
     options.out.mkdir(parents=True, exist_ok=True)
 
     teacher = Teacher()
-    prompts = made_prompts(seed=0)
+    prompts, read = alike_together(made_prompts(seed=0)), texts(seed=0)
     print(f"{len(prompts)} made prompts; {runtime.describe_machine()}", flush=True)
     ends = time.monotonic() + 60 * options.minutes
     rng = np.random.default_rng(0)
     shard = used = tokens = 0
     while time.monotonic() < ends and used < len(prompts):
-        own = rng.random() < CHAT_SHARE
+        way = rng.random()
+        reads, own = way < READ_SHARE, READ_SHARE <= way < READ_SHARE + CHAT_SHARE
         batch = prompts[used:used + BATCH]
-        used += 0 if own else BATCH
+        used += 0 if reads or own else BATCH
         path = options.out / f"shard-{shard:04d}.npz"
         shard += 1
         if path.exists():
             continue
         began = time.monotonic()
         torch.manual_seed(shard)
-        if own:
-            batch = teacher.user_turns(BATCH)
-        data = teacher.answer(batch, options.new_tokens, temperature=0.0 if shard % 2 else 0.8)
+        if reads:
+            data = teacher.read([read[(shard * BATCH + i) % len(read)] for i in range(BATCH)])
+        else:
+            data = teacher.answer(teacher.user_turns(BATCH) if own else batch, options.new_tokens,
+                                  temperature=0.0 if shard % 2 else 0.8)
         np.savez(path.with_suffix(".partial.npz"), **data)
         path.with_suffix(".partial.npz").rename(path)
-        made = int(data["generated"].sum())
+        made = int(data["generated"].sum()) or len(data["tokens"])
         tokens += made
-        print(f"{path.name}: {made} tokens, {made / (time.monotonic() - began):.0f} tokens/s, {tokens} in all", flush=True)
+        print(f"{path.name}: {made} tokens{' read' * reads}, {made / (time.monotonic() - began):.0f} tokens/s, "
+              f"{tokens} in all", flush=True)
+
+
+def alike_together(prompts: list[DistilPrompt]) -> list[DistilPrompt]:
+    """Prompts of similar length side by side, for little padding; short and long batches take turns."""
+    groups = [sorted(prompts[i:i + 8 * BATCH], key=lambda prompt: len(prompt.text)) for i in range(0, len(prompts), 8 * BATCH)]
+    batches = [group[i:i + BATCH] for group in groups for i in range(0, len(group), BATCH)]
+    np.random.default_rng(0).shuffle(batches)
+    return [prompt for batch in batches for prompt in batch]
 
 
 class Teacher:
@@ -74,6 +90,8 @@ class Teacher:
         folder = models.path_of(models.DEFAULT)
         self.tokenizer = AutoTokenizer.from_pretrained(folder, padding_side="left")
         self.model = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.bfloat16).eval()
+        pack(self.model)
+        fuse_norms(self.model)
 
     def user_turns(self, count: int) -> list[DistilPrompt]:
         """Prompts that the target writes itself."""
@@ -95,13 +113,20 @@ class Teacher:
             label_probs: float16 (total, TOP), the target's distribution of the token *after* each position.
         """
         ids = [self.tokenizer(prompt.text).input_ids[-MAX_PROMPT:] for prompt in prompts]
-        outputs = self._generate(ids, new_tokens, temperature)
-        sequences = [prompt + output for prompt, output in zip(ids, outputs, strict=True)]
+        return self._labelled(ids, self._generate(ids, new_tokens, temperature))
+
+    def read(self, texts: list[str]) -> dict[str, np.ndarray]:
+        """Texts as they are, as ``answer`` returns them; nothing is generated."""
+        ids = [self.tokenizer(text).input_ids[:MAX_PROMPT] for text in texts]
+        return self._labelled(ids, [[] for _ in ids])
+
+    def _labelled(self, prompts: list[list[int]], outputs: list[list[int]]) -> dict[str, np.ndarray]:
+        sequences = [prompt + output for prompt, output in zip(prompts, outputs, strict=True)]
         labels = [self._labels(sequence) for sequence in sequences]
         return {
             "tokens": np.concatenate([np.array(s, dtype=np.int32) for s in sequences]),
             "lengths": np.array([len(s) for s in sequences], dtype=np.int32),
-            "generated": np.concatenate([np.arange(len(p) + len(o)) >= len(p) for p, o in zip(ids, outputs, strict=True)]),
+            "generated": np.concatenate([np.arange(len(s)) >= len(p) for p, s in zip(prompts, sequences, strict=True)]),
             "label_tokens": np.concatenate([tokens for tokens, _ in labels]),
             "label_probs": np.concatenate([probs for _, probs in labels]),
         }

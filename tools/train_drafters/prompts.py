@@ -64,6 +64,17 @@ def made_prompts(seed: int) -> list[DistilPrompt]:
     return _mixed(list(prompts), rng)
 
 
+def texts(seed: int) -> list[str]:
+    """Texts to read without an answer: passages of code and of prose, shuffled."""
+    rng = random.Random(seed)
+    found = sources.passages()
+    for path in sources.python_files():
+        lines = path.read_text(encoding="utf-8", errors="ignore").splitlines()
+        found += ["\n".join(lines[start:start + 50]) for start in range(0, len(lines) - 25, 150)]
+    rng.shuffle(found)
+    return found
+
+
 def _mixed(prompts: list[DistilPrompt], rng: random.Random) -> list[DistilPrompt]:
     """``MOST`` prompts, each kind with its share as far as there are as many."""
     kinds = {kind: [prompt for prompt in prompts if prompt.kind == kind] for kind in SHARES}

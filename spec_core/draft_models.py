@@ -1,0 +1,91 @@
+"""Models that draft: the shipped ones, and any other that could be a target.
+
+Kept between runs, one at a time, like the target.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from . import models
+from .messages import UserError
+from .models import IsCancelled, Progress
+
+if TYPE_CHECKING:
+    from .language_model import LanguageModel
+    from .target import TargetModel
+
+HOME = Path(__file__).resolve().parent.parent / "assets" / "drafters"
+SHIPPED = tuple(sorted(folder.parent.name for folder in HOME.glob("*/nano.json")))
+"""Names of the models in ``assets/drafters``."""
+
+_loaded: dict[tuple[str, str, str], LanguageModel] = {}
+_loading = threading.Lock()
+
+
+def load(name: str, target: TargetModel, dtype: str, progress: Progress = lambda stage, fraction: None,
+         cancelled: IsCancelled = lambda: False) -> LanguageModel:
+    """A model to draft for ``target``, with a cache of its own.
+
+    Args:
+        name: a shipped one, or any name that ``models.path_of`` knows.
+        dtype: as for the target.
+
+    Raises:
+        UserError: as ``models.path_of``.
+    """
+    with _loading:
+        key = (name, target.name, dtype)
+        if key not in _loaded:
+            _loaded.clear()
+            if name in SHIPPED:
+                from .drafters.nano import load_nano
+
+                progress("stage.load_drafter", None)
+                _loaded[key] = load_nano(name, HOME / name, target, progress, cancelled)
+            else:
+                _loaded[key] = models.load_language_model(name, dtype, progress, cancelled)
+        return _loaded[key]
+
+
+def check_pair(assistant: LanguageModel, target: TargetModel) -> None:
+    """Whether a model can draft in the target's own tokens. Raises ``UserError``."""
+    from .datastore.encoding import fingerprint
+
+    if fingerprint(assistant.tokenizer) != fingerprint(target.tokenizer) or assistant.vocab_size < target.vocab_size:
+        raise _other_tokenizer(assistant.name, target.name)
+
+
+def pair_problem(draft_model: str, target: str) -> UserError | None:
+    """Why a model cannot draft in the target's own tokens, as far as can be told without loading either.
+
+    Models that are not on this machine yet are not judged.
+    """
+    try:
+        ours, theirs = _fingerprint_of(draft_model), _fingerprint_of(target)
+    except UserError as problem:
+        return problem
+    return None if None in (ours, theirs) or ours == theirs else _other_tokenizer(draft_model, target)
+
+
+def _other_tokenizer(draft_model: str, target: str) -> UserError:
+    return UserError("request.other_tokenizer", draft_model=draft_model, target=target)
+
+
+def _fingerprint_of(name: str) -> str | None:
+    """Of the tokenizer of a model on this machine; None where the model is elsewhere."""
+    if name in SHIPPED:
+        about = json.loads((HOME / name / "nano.json").read_text(encoding="utf-8"))
+        return about["tokenizer"]
+    return _fingerprint_of_local(name) if models.is_local(name) else None
+
+
+@cache
+def _fingerprint_of_local(name: str) -> str:
+    from .datastore.encoding import fingerprint
+
+    return fingerprint(models.load_tokenizer(name))

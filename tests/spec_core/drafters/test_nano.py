@@ -1,0 +1,116 @@
+"""The shipped kind of drafter, with random weights: it reads on as if it had read from the start, and drafts exactly."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import save_file
+
+from spec_core.acceptance import RULES
+from spec_core.drafters.assistant import Assistant
+from spec_core.drafters.draft_model import DraftModelDrafter
+from spec_core.drafters.multi_candidate import MultiCandidateDrafter
+from spec_core.drafters.nano import NanoLanguageModel, load_nano
+from spec_core.drafters.nano_model import NanoConfig, NanoModel
+from spec_core.draws import Draws
+from spec_core.processors import Processors, Sampling
+from spec_core.tree import DraftTree
+from tests.spec_core.test_decoder import generate, run
+from tests.tiny import tiny_llama
+
+VOCAB = 13
+SHAPE = NanoConfig(embedding=16, width=32, layers=2, heads=2, feed_forward=48)
+TRIMMED = [0, 1, 2, 4, 5, 7, 8, 9, 11]
+
+
+def nano(seed: int = 0) -> NanoLanguageModel:
+    torch.manual_seed(seed)
+    model = NanoModel(SHAPE)
+    for parameter in model.parameters():
+        torch.nn.init.normal_(parameter, std=0.3)
+    return NanoLanguageModel("nano", model, None, torch.randn(VOCAB, 16), 0.8, torch.tensor(TRIMMED))
+
+
+def next_logits(tokens: list[int]) -> torch.Tensor:
+    return nano().read(tokens)
+
+
+@pytest.mark.parametrize("window", [448, 6])
+def test_reading_in_pieces_is_reading_at_once(window, monkeypatch):
+    monkeypatch.setattr("spec_core.drafters.nano.WINDOW", window)
+    tokens = np.random.default_rng(0).integers(0, VOCAB, 40).tolist()
+    model = nano()
+    for start, end in ((0, 1), (1, 7), (7, 8), (8, 40)):
+        logits = model.read(tokens[start:end])
+        torch.testing.assert_close(logits, next_logits(tokens[:end]))
+
+
+@pytest.mark.parametrize("window", [448, 6])
+def test_a_tree_is_read_as_each_of_its_paths(window, monkeypatch):
+    monkeypatch.setattr("spec_core.drafters.nano.WINDOW", window)
+    tokens = [1, 2, 3, 1, 2, 5, 6, 1]
+    tree = DraftTree.from_paths([[2, 3, 1], [2, 5, 6], [4]])
+    assistant = Assistant(nano(), VOCAB)
+    assistant.reset(tokens)
+    torch.testing.assert_close(assistant.begin(), next_logits(tokens))
+    depths = np.array(tree.depths)
+    for depth in range(1, depths.max() + 1):
+        level = np.flatnonzero(depths == depth).tolist()
+        for node, logits in zip(level, assistant.read_nodes(tree, level), strict=True):
+            path = [tree.tokens[i] for i in tree.path(node)]
+            torch.testing.assert_close(logits, next_logits(tokens + path))
+
+
+def test_the_cache_follows_what_was_committed():
+    tokens = [1, 2, 3, 1, 2, 5]
+    tree = DraftTree.from_paths([[3, 1], [6]])
+    assistant = Assistant(nano(), VOCAB)
+    for committed in ([3, 1, 7], [3, 9], [6, 2], [8], [3, 1]):
+        assistant.reset(tokens)
+        assistant.begin()
+        assistant.read_nodes(tree, [0, 1])
+        assistant.commit(committed)
+        torch.testing.assert_close(assistant.begin(), next_logits(tokens + committed))
+
+
+def test_only_the_trimmed_vocabulary_is_drafted():
+    logits = next_logits([1, 3, 3])
+    assert np.flatnonzero(torch.isfinite(logits)).tolist() == TRIMMED
+
+
+def drafters(sampling: Sampling):
+    for kind in (DraftModelDrafter, MultiCandidateDrafter):
+        yield kind(Assistant(nano(), VOCAB), Processors(sampling, VOCAB), Draws(3))
+
+
+@pytest.mark.parametrize("penalty", [1.0, 1.3])
+def test_greedy_equals_generate(penalty):
+    target, sampling = tiny_llama(), Sampling(repetition_penalty=penalty)
+    expected = generate(target, [1, 2, 3], 30, **({"repetition_penalty": penalty} if penalty != 1 else {}))
+    for drafter in drafters(sampling):
+        assert run(target, drafter, sampling, new=30)[1] == expected
+
+
+@pytest.mark.parametrize("rule", ["speculative", "multi-candidate"])
+def test_sampling_runs(rule):
+    sampling = Sampling(0.9, top_k=6, top_p=0.9)
+    for drafter in drafters(sampling):
+        if rule == "multi-candidate" or isinstance(drafter, DraftModelDrafter):
+            assert len(run(tiny_llama(), drafter, sampling, new=20, rule=RULES[rule])[1]) == 20
+
+
+def test_a_folder_is_loaded_with_the_embeddings_of_its_target(tmp_path):
+    target = tiny_llama()
+    width = target.model.get_input_embeddings().weight.shape[1]
+    shape = NanoConfig(embedding=width, width=32, layers=1, heads=2, feed_forward=48)
+    model = NanoModel(shape)
+    save_file(model.state_dict(), tmp_path / "nano.safetensors")
+    np.save(tmp_path / "vocabulary.npy", np.array(TRIMMED, dtype=np.int32))
+    (tmp_path / "nano.json").write_text(json.dumps(
+        {"config": vars(shape), "scale": 1.5, "borrows": target.name, "tokenizer": ""}))
+    loaded = load_nano("mine", tmp_path, target, lambda stage, fraction: None, lambda: False)
+    assert loaded.name == "mine" and loaded.tokenizer is target.tokenizer and loaded.vocab_size == target.vocab_size
+    assert torch.isfinite(loaded.read([1, 2])).sum() == len(TRIMMED)
