@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import spec_core.runtime  # noqa: F401  first: sets the environment that torch reads when it loads
+from spec_core.terminal import byte_count
 
 import argparse
 import logging
 import os
-import re
 import sys
 
 os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"
@@ -26,7 +26,8 @@ def flags() -> argparse.ArgumentParser:
     parser.add_argument("--max-new-tokens", type=int, default=1024, help="most new tokens of a run")
     parser.add_argument("--queue-size", type=int, default=16, help="most runs that wait for the device")
     parser.add_argument("--kept-runs", type=int, default=32, help="most runs kept for followers; the oldest go first")
-    parser.add_argument("--max-file-size", default="64mb", help="most bytes of an uploaded file")
+    parser.add_argument("--max-file-size", type=byte_count, default="64mb", help="most bytes of an uploaded file")
+    parser.add_argument("--max-corpus-size", type=byte_count, default="1gb", help="most bytes of a datastore's files")
     parser.add_argument("--browser", action=argparse.BooleanOptionalAction, help="open the page in a browser",
                         default=bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
                         or sys.platform in ("darwin", "win32"))
@@ -51,17 +52,17 @@ def main() -> None:
             parser.error(f"--{name.replace('_', '-')} is at least 1")
     if not 0 <= arguments.port <= 65535:
         parser.error("--port is between 0 and 65535")
-    if not re.fullmatch(r"\d+ *[kmgt]?b", arguments.max_file_size.lower()):
-        parser.error("--max-file-size is a number and a unit, such as 64mb")
     auth = logins(arguments, parser)
     logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
 
+    from spec_core.datastore.ingest.limits import Limits
     from ui import page  # after the flags: --help answers at once
     from ui.form import Defaults
     from ui.runs import Bounds
 
     blocks = page.build(Defaults(arguments.default_target, arguments.max_new_tokens),
-                        Bounds(queue=arguments.queue_size, kept=arguments.kept_runs))
+                        Bounds(queue=arguments.queue_size, kept=arguments.kept_runs),
+                        Limits(total_bytes=arguments.max_corpus_size, file_bytes=arguments.max_file_size))
     blocks.queue(max_size=64)
     look = page.look()
     try:

@@ -27,6 +27,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.prompts import read_prompts
+from benchmarks.published import published_weights
 from spec_core.datastore.build import build_store, ensure_default
 from spec_core.datastore.corpus import Corpus, files_corpus
 from spec_core.datastore.format import names, store_folder
@@ -63,7 +64,7 @@ def main() -> None:
     print(f"{platform.processor() or platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}; "
           f"{len(queries)} queries, {NODES} nodes, continuation {CONTINUATION}; microseconds, p50 / p99")
     print(f"{'store':20}{'tokens':>13}{'open ms':>9}{'match':>13}{'trie':>13}{'query→tree':>13}{'with details':>14}"
-          f"{'hits p50 / p99':>18}{'sort M/s':>10}{'bytes/token':>13}")
+          f"{'published':>15}{'its counts off':>16}{'hits p50 / p99':>18}{'sort M/s':>10}{'bytes/token':>13}")
     for name in [*stores, *options.store]:
         print_row(name, tokenizer, queries)
 
@@ -76,8 +77,9 @@ def print_row(name: str, tokenizer: Any, queries: list[list[int]]) -> None:
     opening = time.perf_counter() - began
     store.check_tokenizer(tokenizer)
     drafter = RestDrafter(store, Pieces(tokenizer), budget=NODES, continuation=CONTINUATION)
-    times = {"match": [], "trie": [], "whole": [], "details": []}
-    hits = []
+    times = {"match": [], "trie": [], "whole": [], "details": [], "published": []}
+    hits, biased = [], 0
+    published_weights(store, queries[0], 16, 2, CONTINUATION, NODES)  # compiled or loaded
     gc.disable()
     for query in queries:
         t0 = time.perf_counter()
@@ -92,6 +94,12 @@ def print_row(name: str, tokenizer: Any, queries: list[list[int]]) -> None:
         times["whole"].append(t3 - t0)
         hits.append(match.hits)
     for query in queries:
+        t0 = time.perf_counter()
+        weights = published_weights(store, query, 16, 2, CONTINUATION, NODES)
+        times["published"].append(time.perf_counter() - t0)
+        exact = heaviest_nodes(store, longest_match(store, query, 16, 2), CONTINUATION, NODES).weights
+        biased += weights.tolist() != sorted(exact, reverse=True)
+    for query in queries:
         drafter.reset(query)
         t0 = time.perf_counter()
         drafter.propose(Limits(CONTINUATION, NODES))
@@ -100,7 +108,8 @@ def print_row(name: str, tokenizer: Any, queries: list[list[int]]) -> None:
     rate, size = in_a_fresh_process(sorting, name)
     cells = {key: "{:.0f} / {:.0f}".format(*(np.percentile(values, [50, 99]) * 1e6)) for key, values in times.items()}
     print(f"{name:20}{store.token_count:>13,}{opening * 1e3:>9.2f}{cells['match']:>13}{cells['trie']:>13}"
-          f"{cells['whole']:>13}{cells['details']:>14}{'{:.0f} / {:.0f}'.format(*np.percentile(hits, [50, 99])):>18}"
+          f"{cells['whole']:>13}{cells['details']:>14}"
+          f"{cells['published']:>15}{biased / len(queries):>16.1%}{'{:.0f} / {:.0f}'.format(*np.percentile(hits, [50, 99])):>18}"
           f"{rate / 1e6:>10.1f}{size:>13.1f}", flush=True)
 
 

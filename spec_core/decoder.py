@@ -15,15 +15,15 @@ import numpy as np
 
 from .acceptance import AcceptanceRule, Verdict
 from .draws import Draws
-from .drafters.base import Drafter, Limits
+from .drafters.base import Draft, Drafter, Limits
 from .processors import Processors, Sampling, largest
 from .runtime import ThreadGovernor
 from .target import TargetModel, Verification
 from .trace import Committed, Step, TreeRecord
 from .tree import DraftTree
 
-TOP = 5
-"""Alternatives recorded for each decision."""
+TOP, BARS = 5, 8
+"""Alternatives recorded for each decision: by p, and by p or q."""
 
 
 @dataclass(frozen=True)
@@ -81,7 +81,7 @@ def decode(target: TargetModel, drafter: Drafter, rule: AcceptanceRule, sampling
             tree=_record(draft.tree, verdict, target),
             committed=committed,
             details=draft.details,
-            arithmetic=_arithmetic(verdict, draft.tree, verification, processors, visited, target),
+            arithmetic=_arithmetic(verdict, draft, verification, processors, visited, target),
             mask_sha256=verification.mask_sha256,
         )
         ended = perf_counter()
@@ -133,14 +133,15 @@ def _record(tree: DraftTree, verdict: Verdict, target: TargetModel) -> TreeRecor
     )
 
 
-def _arithmetic(verdict: Verdict, tree: DraftTree, verification: Verification, processors: Processors,
+def _arithmetic(verdict: Verdict, draft: Draft, verification: Verification, processors: Processors,
                 visited: dict[int, np.ndarray], target: TargetModel) -> list[dict[str, Any]]:
-    """The rule's entries, each with the piece that it is about; the first of a node also with p's most probable tokens.
+    """The rule's entries, each with the piece that it is about; the first of a node also with the most probable tokens.
 
-    At temperature 0 these carry the model's own probabilities (softmax of the scores),
-    since p itself is one-hot.
+    ``top``: by p, as ``[piece, p]``. ``bars``, where the drafter told its probabilities: by p or
+    q, as ``[piece, p, q or None]``. At temperature 0 these carry the model's own
+    probabilities (softmax of the scores), since p itself is one-hot.
     """
-    shown: set[int] = set()
+    tree, shown = draft.tree, set()
     for entry in verdict.arithmetic:
         node = entry["node"]
         entry["piece"] = target.pieces[entry["draw"] if "draw" in entry else tree.tokens[entry["candidate"]]]
@@ -150,5 +151,20 @@ def _arithmetic(verdict: Verdict, tree: DraftTree, verification: Verification, p
         p = visited[node]
         if processors.sampling.temperature == 0.0:
             p = processors.plain(verification.logits[node + 1], [tree.tokens[i] for i in tree.path(node)])
-        entry["top"] = [[target.pieces[token], round(float(p[token]), 6)] for token in largest(p, TOP)]
+        top = largest(p, TOP)
+        entry["top"] = [[target.pieces[token], round(float(p[token]), 6)] for token in top]
+        if (q := _draft_probs(draft, node)) is not None:
+            entry["bars"] = [[target.pieces[token], round(float(p[token]), 6), None if token not in q else round(q[token], 6)]
+                             for token in sorted({*top, *q}, key=lambda t: -max(p[t], q.get(t, 0.0)))[:BARS]]
     return verdict.arithmetic
+
+
+def _draft_probs(draft: Draft, node: int) -> dict[int, float] | None:
+    """token → draft probability of the likeliest tokens after a node, as far as the drafter told; None where it did not."""
+    tree = draft.tree
+    drafted = [tree.tokens[child] for child in tree.children(node)]
+    if node in draft.q:
+        return {token: float(draft.q[node][token]) for token in (*drafted, *largest(draft.q[node], TOP))}
+    if tree.draft_probs is None or not drafted:
+        return None
+    return {tree.tokens[child]: tree.draft_probs[child] for child in tree.children(node)}

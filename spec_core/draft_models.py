@@ -1,6 +1,6 @@
 """Models that draft: the shipped ones, and any other that could be a target.
 
-Kept between runs, one at a time, like the target.
+Kept between runs, like the target; the last ones used, since comparisons take turns.
 """
 
 from __future__ import annotations
@@ -23,6 +23,9 @@ HOME = Path(__file__).resolve().parent.parent / "assets" / "drafters"
 SHIPPED = tuple(sorted(folder.parent.name for folder in HOME.glob("*/nano.json")))
 """Names of the models in ``assets/drafters``."""
 
+KEPT = 2
+"""Models at most that stay loaded."""
+
 _loaded: dict[tuple[str, str, str], LanguageModel] = {}
 _loading = threading.Lock()
 
@@ -41,7 +44,8 @@ def load(name: str, target: TargetModel, dtype: str, progress: Progress = lambda
     with _loading:
         key = (name, target.name, dtype)
         if key not in _loaded:
-            _loaded.clear()
+            while len(_loaded) >= KEPT:
+                del _loaded[next(iter(_loaded))]
             if name in SHIPPED:
                 from .drafters.nano import load_nano
 
@@ -49,7 +53,8 @@ def load(name: str, target: TargetModel, dtype: str, progress: Progress = lambda
                 _loaded[key] = load_nano(name, HOME / name, target, progress, cancelled)
             else:
                 _loaded[key] = models.load_language_model(name, dtype, progress, cancelled)
-        return _loaded[key]
+        model = _loaded[key] = _loaded.pop(key)  # now the last one used
+        return model
 
 
 def check_pair(assistant: LanguageModel, target: TargetModel) -> None:

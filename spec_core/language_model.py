@@ -53,62 +53,59 @@ class LanguageModel:
         """What the model computes in."""
         return self.model.dtype
 
-    def read(self, tokens: Sequence[int], logits: bool = True) -> torch.Tensor | None:
+    def read(self, tokens: Sequence[int]) -> torch.Tensor | None:
         """Commit ``tokens`` behind the context, in chunks.
-
-        Args:
-            tokens: any number.
-            logits: whether they are wanted: without, the head is not computed.
 
         Returns:
             logits (vocabulary,) that follow the last of them; None where there are none.
         """
         self.cache.drop_pending()
-        last = None
+        logits = None
         for start in range(0, len(tokens), PREFILL_CHUNK):
             chunk = tokens[start:start + PREFILL_CHUNK]
-            causal = np.tril(np.ones((len(chunk), len(chunk)), dtype=bool))
-            positions = np.arange(self.cache.length, self.cache.length + len(chunk))
-            if logits:
-                last, _ = self.forward(chunk, causal, positions, logits_to_keep=1)
-            else:
-                self._prefill(chunk, causal, positions)
+            logits = self._read_chunk(chunk, last=start + len(chunk) == len(tokens))
             self.cache.keep(range(len(chunk)))
-        return None if last is None else last[-1]
+        return logits
 
     @torch.inference_mode()
-    def _prefill(self, tokens: Sequence[int], mask: np.ndarray, positions: np.ndarray) -> None:
-        """As ``forward``, without the head. Rows that begin an empty cache are causal, which needs no mask."""
+    def _read_chunk(self, tokens: Sequence[int], last: bool) -> torch.Tensor | None:
+        """One forward over causal rows: the last chunk's last row gives logits, before it the head is not computed."""
+        causal = np.tril(np.ones((len(tokens), len(tokens)), dtype=bool))
+        positions = np.arange(self.cache.length, self.cache.length + len(tokens))
+        # rows that begin an empty cache are plainly causal, which attention does without a mask
         plain = self.cache.length == 0 and self._groups_folded and "sliding_attention" not in self._layer_types
-        self.model.base_model(
-            input_ids=torch.tensor([tokens], device=self.device),
-            attention_mask=None if plain else self._masks(mask, positions)[0],
-            position_ids=torch.from_numpy(positions)[None].to(self.device), cache=self.cache, use_cache=True)
-        self.cache.append(positions.tolist())
+        masks = None if plain else self._masks(causal, positions)[0]
+        if not last:
+            self._run(self.model.base_model, tokens, masks, positions)
+            return None
+        return self._run(self.model, tokens, masks, positions, logits_to_keep=1).logits[0, -1]
 
     @torch.inference_mode()
-    def forward(self, tokens: Sequence[int], mask: np.ndarray, positions: np.ndarray,
-                logits_to_keep: int = 0) -> tuple[torch.Tensor, np.ndarray]:
+    def forward(self, tokens: Sequence[int], mask: np.ndarray,
+                positions: np.ndarray) -> tuple[torch.Tensor, np.ndarray]:
         """One forward over new rows, which become pending.
 
         Args:
             tokens: n token ids.
             mask: bool (n, pending + n): which pending and new rows a row sees; it sees all committed ones.
             positions: int64 (n,) position ids.
-            logits_to_keep: of the last rows; 0 keeps all.
 
         Returns:
-            logits (kept, vocabulary), and the mask read back from the tensor that was used.
+            logits (n, vocabulary), and the mask read back from the tensor that was used.
         """
         masks, used = self._masks(mask, positions)
-        output = self.model(
+        return self._run(self.model, tokens, masks, positions).logits[0], used
+
+    def _run(self, model: Any, tokens: Sequence[int], masks: Any, positions: np.ndarray, **settings: Any) -> Any:
+        """What ``model``, with or without its head, makes of new rows, which become pending."""
+        output = model(
             input_ids=torch.tensor([tokens], device=self.device),
             attention_mask=masks,
             position_ids=torch.from_numpy(positions)[None].to(self.device),
-            cache=self.cache, use_cache=True, logits_to_keep=logits_to_keep,
+            cache=self.cache, use_cache=True, **settings,
         )
         self.cache.append(positions.tolist())
-        return output.logits[0], used
+        return output
 
     def _masks(self, mask: np.ndarray, positions: np.ndarray) -> tuple[Any, np.ndarray]:
         """Float masks over ``[committed] + pending + new`` by layer type, and the part behind the committed rows."""

@@ -35,15 +35,23 @@ class PackedLinear(torch.nn.Module):
 
 
 class FusedNorm(torch.nn.Module):
-    """A root-mean-square norm in one call instead of six, with equal results."""
+    """A root-mean-square norm in fewer calls, with equal results.
+
+    A lone float32 row on the CPU takes its sum of squares as a number: measured in the
+    middle of a step, that saves another half of the calls' time.
+    """
 
     def __init__(self, norm: torch.nn.Module) -> None:
         super().__init__()
         self.weight = norm.weight
         self.variance_epsilon = norm.variance_epsilon
+        self._lone_row_by_number = norm.weight.dtype == torch.float32 and norm.weight.device.type == "cpu"
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         """(…, width) → (…, width)."""
+        if self._lone_row_by_number and x.numel() == self.weight.numel():
+            row = x.reshape(-1)
+            return x * (torch.dot(row, row).item() / len(row) + self.variance_epsilon) ** -0.5 * self.weight
         return rms_norm(x, self.weight.shape, self.weight, self.variance_epsilon)
 
 
@@ -55,7 +63,7 @@ def fuse_norms(model: torch.nn.Module) -> None:
                 x = torch.randn(1, 3, *layer.weight.shape, dtype=layer.weight.dtype, device=layer.weight.device)
                 fused = FusedNorm(layer)
                 with torch.inference_mode():
-                    if torch.allclose(fused(x), layer(x), rtol=1e-6, atol=1e-6):
+                    if all(torch.allclose(fused(some), layer(some), rtol=1e-6, atol=1e-6) for some in (x, x[:, :1])):
                         setattr(parent, name, fused)
 
 

@@ -89,9 +89,9 @@ class Processors:
         return softmax(scores)
 
     def plain(self, logits: torch.Tensor, path: Sequence[int]) -> np.ndarray:
-        """What to show of a row: p, or at temperature 0, where p is one-hot, the softmax of the scores."""
+        """What to show of a row: p, or at temperature 0, where p is one-hot, the softmax of the scores as float32."""
         if self.sampling.temperature == 0.0:
-            return softmax(self.scores(logits, path))
+            return softmax(self.scores(logits, path), np.float32)
         return self.probabilities(logits, path)
 
 
@@ -103,10 +103,11 @@ def float32_row(logits: torch.Tensor) -> np.ndarray:
     return logits.float().cpu().numpy()
 
 
-def softmax(scores: np.ndarray) -> np.ndarray:
-    """float64, summing to 1, of float32 scores; the exponentials are computed in float32."""
-    p = np.exp(scores - scores.max()).astype(np.float64)
-    return p / p.sum()
+def softmax(scores: np.ndarray, dtype: type[np.floating] = np.float64) -> np.ndarray:
+    """Summing to 1 in ``dtype``, of float32 scores; the exponentials are computed in float32."""
+    p = np.exp(scores - scores.max()).astype(dtype, copy=False)
+    p /= p.sum()
+    return p
 
 
 def largest(values: np.ndarray, count: int) -> list[int]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import argparse
 import os
+import re
 import sys
 from collections.abc import Mapping
 from typing import Any
@@ -10,6 +12,14 @@ from typing import Any
 from .messages import say
 
 COLOURS = {"accepted": "32", "recovered": "34", "bonus": "36", "dim": "2", "bold": "1", "rejected": "31"}
+
+
+def byte_count(text: str) -> int:
+    """``64mb`` as bytes, for argparse. Raises ``ArgumentTypeError``."""
+    match = re.fullmatch(r"(\d+) *([kmgt]?)b", text.lower())
+    if not match or not int(match[1]):
+        raise argparse.ArgumentTypeError(f"{text}: a number and a unit, such as 64mb")
+    return int(match[1]) * 1024 ** " kmgt".index(match[2] or " ")
 
 
 def coloured(text: str, colour: str, stream: Any = None) -> str:

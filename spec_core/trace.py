@@ -13,6 +13,7 @@ import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import Any
 
 from .trace_checks import TraceError, expect, integer, integers, number, numbers, refuse_constant, strings
@@ -151,6 +152,14 @@ class Trace:
             raise
         return path
 
+    def show(self, language: str = "en") -> None:
+        """Show the run in the player: under the cell of a notebook, elsewhere in the browser."""
+        _viewer("show")(self, language)
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows of a trace at a cell's end."""
+        return _viewer("frame")(self)
+
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Trace:
         """Read a trace file.
@@ -217,6 +226,14 @@ class Trace:
             stop=stop,
             error=None if error is None else str(error),
         )
+
+
+def _viewer(name: str) -> Any:
+    """A function of the house's notebook view, looked up by name when it is wanted.
+
+    The core must not import what lies above it, and works without; so it names the view as a plug-in.
+    """
+    return resolve_name(f"visualizers.notebook:{name}")
 
 
 def totals(steps: Sequence[Step]) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import math
+import sys
 from typing import Any
 
 from .messages import UserError
@@ -31,8 +31,8 @@ def integer(value: Any, what: str) -> int:
 
 def number(value: Any, what: str) -> float:
     """``value`` if it is a finite number."""
-    expect(isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value),
-            f"{what} is not a number")
+    finite = isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= sys.float_info.max
+    expect(finite, f"{what} is not a number")
     return value
 
 

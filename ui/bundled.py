@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from spec_core.messages import LANGUAGES, catalogue
 from spec_core.trace import Trace
@@ -25,9 +27,14 @@ def run_id(name: str) -> str:
 def title(name: str, folder: Path = TRACES) -> dict[str, str]:
     """What the gallery calls a bundled run, in each language: the catalogue's words, else drafter and prompt."""
     run = Trace.load(folder / f"{name}.json").run
-    parts = [run["drafter"].get("name"), str(run.get("prompt", "")).strip().partition("\n")[0][:40]]
-    plain = " · ".join(part for part in parts if part) or name
+    plain = plain_title(run) or name
     return {language: catalogue(language).get(f"bundled.{name}", plain) for language in LANGUAGES}
+
+
+def plain_title(run: Mapping[str, Any]) -> str:
+    """Drafter and prompt of a run, on one line."""
+    parts = [str(run["drafter"].get("name") or ""), str(run.get("prompt", "")).strip().partition("\n")[0][:40]]
+    return " · ".join(part for part in parts if part)
 
 
 def load(run: str, folder: Path = TRACES) -> Trace | None:

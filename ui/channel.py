@@ -7,7 +7,6 @@ gradio's queue. What a page sends is judged here: it may be anything.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from typing import Any
 
@@ -17,8 +16,11 @@ from starlette.responses import Response
 from spec_core.messages import UserError
 from spec_core.trace import MAX_FILE_BYTES, TraceError
 
-from .run import Run, sentence
+from . import bundled
+from .job import sentence, whole_characters
+from .run import Run
 from .runs import Runs
+from .take_away import file_of
 
 HOLD_SECONDS = 10.0
 """How long a fetch waits for news; well below ``Bounds.abandoned_after``."""
@@ -47,39 +49,38 @@ def server_functions(runs: Runs) -> list[Callable[..., Any]]:
     """What the page's scripts may call; each takes one object."""
 
     async def changes(data: Any) -> Any:
-        answer = await runs.changes(_text(data, "run"), _text(data, "follower"), _whole(data, "after"),
-                                    _whole(data, "version"), _value(data, "opened") is True, HOLD_SECONDS)
+        answer = await runs.changes(text_of(data, "run"), text_of(data, "follower"), whole_of(data, "after"),
+                                    whole_of(data, "version"), value_of(data, "opened") is True, HOLD_SECONDS)
         return GONE if answer is None else Response(answer, media_type="application/json")
 
     def control(data: Any) -> dict[str, Any]:
         run = _run(runs, data)
         if run is None:
             return GONE
-        if _text(data, "key") == run.key:
-            runs.control(run, _text(data, "action"), _text(data, "pace"))
+        if text_of(data, "key") == run.key:
+            runs.control(run, text_of(data, "action"), text_of(data, "pace"))
         return {}
 
     def leave(data: Any) -> dict[str, Any]:
         run = _run(runs, data)
         if run is not None:
-            run.leave(_text(data, "follower"))
+            run.leave(text_of(data, "follower"))
         return {}
 
     def trace(data: Any) -> dict[str, Any]:
         run = _run(runs, data)
         if run is None or run.trace is None:
             return GONE
-        # as text: a browser would round a large whole number, such as a seed; in ASCII: half a
-        # character of a hostile trace could not be sent
-        return {"text": json.dumps(run.trace.to_json())}
+        return {"text": file_of(run.trace, text_of(data, "what"), text_of(data, "language"))}
 
     def open_trace(data: Any) -> dict[str, Any]:
-        text = _text(data, "text")
+        text = text_of(data, "text")
         try:
             if len(text) > MAX_FILE_BYTES:
-                raise TraceError("trace.too_large", name=_text(data, "name"), size=len(text) // 2**20,
+                raise TraceError("trace.too_large", name=text_of(data, "name"), size=len(text) // 2**20,
                                  most=MAX_FILE_BYTES // 2**20)
-            return {"run": runs.add_foreign(text).id}
+            run = runs.add_foreign(text)
+            return {"run": run.id, "title": whole_characters(bundled.plain_title(run.trace.run))}
         except UserError as error:
             return {"problem": sentence(error)}
 
@@ -87,18 +88,21 @@ def server_functions(runs: Runs) -> list[Callable[..., Any]]:
 
 
 def _run(runs: Runs, data: Any) -> Run | None:
-    return runs.get(_text(data, "run"))
+    return runs.get(text_of(data, "run"))
 
 
-def _value(data: Any, name: str) -> Any:
+def value_of(data: Any, name: str) -> Any:
+    """What a page's object holds under a name; None where it is no object."""
     return data.get(name) if isinstance(data, dict) else None
 
 
-def _text(data: Any, name: str) -> str:
-    value = _value(data, name)
+def text_of(data: Any, name: str) -> str:
+    """The text under a name, empty where there is none."""
+    value = value_of(data, name)
     return value if isinstance(value, str) else ""
 
 
-def _whole(data: Any, name: str) -> int:
-    value = _value(data, name)
+def whole_of(data: Any, name: str) -> int:
+    """The whole number under a name, 0 where there is none."""
+    value = value_of(data, name)
     return value if isinstance(value, int) else 0

@@ -1,7 +1,8 @@
-"""The run registry: one run computes at a time, the others wait in line, and anyone may follow.
+"""The run registry: one job computes at a time, the others wait in line, and anyone may follow.
 
-No gradio. A run belongs to nobody's session: any number of browsers attach to its id, and
-one that lost its connection attaches again. A target holds one sequence in its cache, so a
+No gradio. A job is a run, or something else that needs the device, such as a comparison. It
+belongs to nobody's session: any number of browsers attach to its id, and one that lost its
+connection attaches again. A target holds one sequence in its cache, so a
 run keeps the device from its first step to its last, also while it is paused.
 """
 
@@ -20,7 +21,9 @@ from typing import Any, Protocol
 from spec_core.messages import UserError
 from spec_core.runtime import give_way
 from spec_core.trace import Trace
+from visualizers.exported import read_trace
 
+from .job import Job
 from .run import PACES, Run, StepView
 
 log = logging.getLogger(__name__)
@@ -34,7 +37,7 @@ class Bounds:
     """What the registry keeps at most.
 
     Args:
-        queue: runs that wait for the device.
+        queue: jobs that wait for the device.
         kept: runs in all; the oldest that are over go first.
         kept_bytes: bytes of their views.
         steps: steps of one run.
@@ -73,8 +76,8 @@ class Runs:
         self._lab, self._library, self._bounds = lab, library, bounds
         self._views = {"step_view": step_view, "run_view": run_view}
         self._runs: dict[str, Run] = {}
-        self._queue: deque[Run] = deque()
-        self._computing: Run | None = None
+        self._queue: deque[Job] = deque()
+        self._computing: Job | None = None
         self._wake = threading.Condition()
         self._worker: threading.Thread | None = None
 
@@ -87,35 +90,48 @@ class Runs:
             UserError: the request cannot run, or the line is full.
         """
         self._lab.check(request)
-        run = Run(_new_id(), request, **self._views)
+        run = Run(new_id(), request, **self._views)
         run.pace = pace if pace in PACES else "full"
+        with self._wake:
+            self.enqueue(run, self._compute)
+            self._keep(run)
+        return run
+
+    def enqueue(self, job: Job, work: Callable[[Any], None]) -> None:
+        """Put any work that needs the device in line: ``work(job)`` is called in the worker's thread.
+
+        It sets the job's state, asks ``unwanted`` now and then, and returns when the job is over; what it raises
+        becomes the job's error.
+
+        Raises:
+            UserError: the line is full.
+        """
         with self._wake:
             self._sweep()
             if len(self._queue) >= self._bounds.queue:
                 raise UserError("run.queue_full", most=self._bounds.queue)
-            self._keep(run)
-            self._queue.append(run)
+            job.work = work
+            self._queue.append(job)
             self._number()
             if self._worker is None:
                 self._worker = threading.Thread(target=self._work, name="runs", daemon=True)
                 self._worker.start()
             self._wake.notify_all()
-        return run
 
     def add(self, trace: Trace, run_id: str | None = None) -> Run:
         """Keep a recorded run, to be followed like any other."""
-        run = self._recorded(trace, run_id or _new_id())
+        run = self._recorded(trace, run_id or new_id())
         with self._wake:
             self._keep(run)
         return run
 
     def add_foreign(self, text: str) -> Run:
-        """Keep the run of a trace file that somebody brought.
+        """Keep the run of a trace file, or of a standalone page, that somebody brought.
 
         Raises:
             UserError: it is no trace, or one that cannot be shown.
         """
-        run = self._recorded(Trace.from_text(text), _new_id())
+        run = self._recorded(read_trace(text), new_id())
         try:
             run.make_views()
             run.batch(0, opened=False)
@@ -156,18 +172,27 @@ class Runs:
                 run.paused = run.pace != "hand"  # by hand it waits anyway, until another pace is chosen
                 run.credits += 1
             elif action == "stop":
-                run.stop_wanted = True
+                self.stop(run)
             elif action == "pace" and pace in PACES:
                 run.pace = pace
                 run.paused = run.paused and pace != "hand"
-            if run.stop_wanted and run in self._queue:
-                self._queue.remove(run)
-                run.set(state="stopped", queue_position=None)
-                self._number()
             self._wake.notify_all()
         run.wake()
 
-    def touch(self, run: Run, follower: str) -> None:
+    def stop(self, job: Job) -> None:
+        """Stop a job; one that waits leaves the line."""
+        with self._wake:
+            if job.over:
+                return
+            job.stop_wanted = True
+            if job in self._queue:
+                self._queue.remove(job)
+                job.set(state="stopped", queue_position=None)
+                self._number()
+            self._wake.notify_all()
+        job.wake()
+
+    def touch(self, run: Job, follower: str) -> None:
         """A follower has fetched; a run that was held for want of followers goes on."""
         held = run.held
         run.touch(follower)
@@ -198,19 +223,19 @@ class Runs:
             with self._wake:
                 while not self._queue:
                     self._wake.wait()
-                run = self._computing = self._queue.popleft()
+                job = self._computing = self._queue.popleft()
                 self._number()
             try:
-                self._compute(run)
+                job.work(job)
             except Exception as error:
-                self._fail(run, error)
+                self._fail(job, error)
             finally:
                 with self._wake:
                     self._computing = None
 
     def _compute(self, run: Run) -> None:
         run.set(state="loading", queue_position=None)
-        generation = self._lab.prepare(run.request, run.progress, lambda: self._unwanted(run))
+        generation = self._lab.prepare(run.request, run.progress, lambda: self.unwanted(run))
         run.set(trace=generation.trace, stage=None, fraction=None)
         steps = generation.steps()
         try:
@@ -224,13 +249,13 @@ class Runs:
                 run.wake()
         finally:
             steps.close()
-        run.set(state="stopped", error=self._why_stopped(run))
+        run.set(state="stopped", error=self.why_stopped(run))
 
     def _may_step(self, run: Run, due: float) -> bool:
         """Wait until the run's next step is due; False when it is to be stopped."""
         paused_since = time.monotonic()
         with self._wake:
-            while not self._unwanted(run):
+            while not self.unwanted(run):
                 now = time.monotonic()
                 by_hand = run.paused or run.pace == "hand"
                 if by_hand and run.credits:
@@ -251,20 +276,22 @@ class Runs:
                 self._wake.wait(0.5 if by_hand or run.held else min(0.5, max(due - now, 0.001)))
         return False
 
-    def _unwanted(self, run: Run) -> bool:
-        return run.stop_wanted or self._abandoned(run)
+    def unwanted(self, job: Job) -> bool:
+        """Whether the job is to end: somebody stopped it, or nobody follows it any more."""
+        return job.stop_wanted or self._abandoned(job)
 
-    def _abandoned(self, run: Run) -> bool:
-        return run.abandoned(self._bounds.abandoned_after)
+    def _abandoned(self, job: Job) -> bool:
+        return job.abandoned(self._bounds.abandoned_after)
 
-    def _why_stopped(self, run: Run) -> UserError | None:
-        """What to tell later followers of a run that nobody stopped by hand."""
+    def why_stopped(self, run: Job) -> UserError | None:
+        """What to tell later followers of a job that nobody stopped by hand."""
         if run.stop_wanted:
             return None
         if self._abandoned(run):
             return UserError("run.abandoned")
-        return UserError("run.too_many_steps", most=self._bounds.steps) if run.total >= self._bounds.steps \
-            else UserError("run.gave_way")
+        if isinstance(run, Run) and run.total >= self._bounds.steps:
+            return UserError("run.too_many_steps", most=self._bounds.steps)
+        return UserError("run.gave_way")
 
     def _show(self, run: Run, state: str) -> None:
         """Set the state of the run that computes, and tell those in line; call it with the lock held."""
@@ -272,9 +299,9 @@ class Runs:
             run.set(state=state)
             self._number()
 
-    def _fail(self, run: Run, error: Exception) -> None:
-        if self._unwanted(run):  # whatever loading raised on being cancelled
-            run.set(state="stopped", error=self._why_stopped(run), stage=None, fraction=None)
+    def _fail(self, run: Job, error: Exception) -> None:
+        if self.unwanted(run):  # whatever loading raised on being cancelled
+            run.set(state="stopped", error=self.why_stopped(run), stage=None, fraction=None)
             return
         if not isinstance(error, UserError):
             log.error("run %s failed", run.id, exc_info=error)
@@ -285,9 +312,9 @@ class Runs:
 
     def _sweep(self) -> None:
         """Take the runs out of the line whose followers have all gone."""
-        for run in [run for run in self._queue if self._unwanted(run)]:
+        for run in [run for run in self._queue if self.unwanted(run)]:
             self._queue.remove(run)
-            run.set(state="stopped", error=self._why_stopped(run), queue_position=None)
+            run.set(state="stopped", error=self.why_stopped(run), queue_position=None)
             self._number()
 
     def _number(self) -> None:
@@ -308,5 +335,5 @@ class Runs:
             del self._runs[old.id]
 
 
-def _new_id() -> str:
+def new_id() -> str:
     return secrets.token_urlsafe(9)

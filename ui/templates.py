@@ -78,11 +78,12 @@ REPLAY = """
   <h2 data-say="replay.open"></h2>
   <div class="lab-drop" data-part="drop">
     <label class="lab-file"><span data-say="replay.choose"></span>
-      <input type="file" accept=".json,application/json" data-part="file"></label>
+      <input type="file" accept=".json,.html,application/json,text/html" multiple data-part="file"></label>
     <p data-say="replay.drop"></p>
     <p data-part="busy" data-say="replay.reading" role="status" hidden></p>
   </div>
   <p class="lab-problem" data-part="problem" role="alert"></p>
+  <div class="lab-choices" data-part="opened"></div>
   <button type="button" class="lab-wide" data-part="save"><span data-say="replay.save"></span></button>
   <p class="lab-note" data-say="replay.note"></p>
 </div>

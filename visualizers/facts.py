@@ -16,9 +16,14 @@ from spec_core.trace import Step
 Fact = dict[str, Any]
 
 
-def step_facts(step: Step) -> list[Fact]:
-    """What was looked up, what went through the target, and what came of it."""
-    return [*_retrieval(step), _verification(step), _outcome(step)]
+def step_facts(step: Step, details: Mapping[str, Any]) -> list[Fact]:
+    """What was looked up or drafted, what went through the target, and what came of it.
+
+    Args:
+        step: the step.
+        details: its details as ``read_details`` gives them.
+    """
+    return [*_retrieval(details), *_drafting(len(step.tree.tokens), details), _verification(step, details), _outcome(step)]
 
 
 def _fact(name: str, **values: Any) -> Fact:
@@ -32,19 +37,19 @@ def match_place(details: Mapping[str, Any]) -> str:
         return "context"
     if source == "suffix":
         followed = [place for places in details.get("sources", ()) for place in places]
-        tried = [attempt["source"] for attempt in details.get("attempts", ()) if attempt["length"] == details["matched"]]
-        return next(iter(followed or tried), "context")
-    if source == "fusion" and details["hits"]:
-        return max(("context", "rest"), key=lambda place: details["matches"][place]["length"])  # the first of equals
+        tried = [attempt["source"] for attempt in details.get("attempts", ()) if attempt["length"] == details.get("matched")]
+        return next((place for place in (*followed, *tried) if place in ("context", "past")), "context")
+    if source == "fusion" and details.get("matches"):
+        matches = details["matches"]
+        return max(matches, key=lambda place: (matches[place]["length"], place == "context"))
     return "rest"
 
 
-def _retrieval(step: Step) -> list[Fact]:
-    details = step.details
+def _retrieval(details: Mapping[str, Any]) -> list[Fact]:
     if "hits" not in details:
         return []
+    place = match_place(details)
     if details["hits"]:
-        place = match_place(details)
         found = [(place, details.get("matched", 0), details["hits"])]
         for other, match in details.get("matches", {}).items():
             if other != place and match["hits"]:
@@ -55,18 +60,42 @@ def _retrieval(step: Step) -> list[Fact]:
     lengths = [attempt["length"] for attempt in details.get("attempts", [])]
     if source in ("suffix", "fusion"):
         return [_fact(f"no_match.{source}")]
-    name = f"no_match.{match_place(details)}"
-    return [_fact(f"{name}_even", count=min(lengths))] if lengths else [_fact(name)]
+    return [_fact(f"no_match.{place}_even", count=min(lengths))] if lengths else [_fact(f"no_match.{place}")]
 
 
-def _verification(step: Step) -> Fact:
+def _drafting(n: int, details: Mapping[str, Any]) -> list[Fact]:
+    """How a model drafted."""
+    source = details.get("source")
+    if source in ("draft-model", "early-exit"):
+        return _chain(n, details)
+    if source == "multi-candidate" and details.get("shape") and n:
+        shape = "×".join(map(str, details["shape"]))
+        return [_fact("shape_replaced" if details.get("replacement") else "shape", shape=shape)]
+    if source == "dynamic-tree" and details.get("considered", 0) > n > 0:
+        return [_fact("considered", count=details["considered"])]
+    if source == "universal" and "assistant" in details:
+        drafted = len(details["assistant"]["pieces"])
+        if details.get("method") == "intersection":
+            return [_fact("shared", count=drafted)] if n else []
+        return [_fact("handed_over" if n else "handed_over_nothing", count=drafted, target=n)] if drafted else []
+    return []
+
+
+def _chain(n: int, details: Mapping[str, Any]) -> list[Fact]:
+    stopped = details.get("stopped_below")
+    if stopped is not None:
+        return [_fact("unsure_after", count=n, p=stopped) if n else _fact("unsure", p=stopped)]
+    return [_fact("chain", count=n)] if n else []
+
+
+def _verification(step: Step, details: Mapping[str, Any]) -> Fact:
     n = len(step.tree.tokens)
     if n == 0:
         return _fact("plain")
-    unselected = len((step.details.get("unselected") or {}).get("tokens", ()))
+    unselected = len(details.get("unselected", {}).get("pieces", ()))
     if unselected:
         # Some drafters weigh nodes by how often they were seen, others estimate their acceptance.
-        return _fact("promising" if "estimates" in step.details else "selected", count=n, total=n + unselected)
+        return _fact("promising" if "estimates" in details else "selected", count=n, total=n + unselected)
     return _fact("verified", count=n)
 
 

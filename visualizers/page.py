@@ -19,9 +19,9 @@ from .views import run_view, step_view
 
 PLAYER = Path(__file__).resolve().parent.parent / "assets" / "player"
 MODULES = ("dom", "words", "pieces", "store", "totals", "palette", "actions", "utf8", "text-writer", "hints", "panel",
-           "card", "text", "timeline", "facts", "run-facts", "pan-zoom", "trie-geometry", "trie", "pseudo", "mask",
-           "head", "transport", "help", "keys", "shape", "player")
-STYLES = ("base", "frame", "text", "facts", "tree", "shape", "projector", "page")
+           "card", "text", "timeline", "decisions", "facts", "run-facts", "pan-zoom", "trie-geometry", "trie", "align",
+           "pseudo", "mask", "head", "transport", "help", "keys", "shape", "export", "player")
+STYLES = ("base", "frame", "text", "facts", "tree", "align", "shape", "projector", "export", "page")
 
 # Nothing may be loaded, whatever a trace holds: the page is complete in itself.
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:"
@@ -96,7 +96,8 @@ def standalone_html(trace: Trace, language: str = "en") -> str:
     data = {"strings": player_strings(), "language": language, "run": run_view(trace.run),
             "steps": [step_view(step) for step in trace.steps],
             "status": {"state": "error" if trace.error else "finished", "stop": trace.stop, "error": trace.error,
-                       "output_text": trace.output_text}}
+                       "output_text": trace.output_text},
+            "trace": trace.to_json()}  # so that the lab can open the page again
     parts = {"language": language, "policy": POLICY, "title": escape(_title(trace)), "css": player_css(),
              "data": embedded_json(data), "script": player_bundle(), "start": START}
     return PAGE.format(**parts)

@@ -14,6 +14,9 @@ from typing import Any
 from spec_core.trace import PARTS, Step, totals
 from spec_core.tree import DraftTree
 
+from .alignment import alignment
+from .arithmetic import bars, decisions
+from .details import count, flag, read_details, real, text
 from .facts import match_place, step_facts
 from .layout import layout
 
@@ -28,37 +31,38 @@ def run_view(run: Mapping[str, Any]) -> dict[str, Any]:
     target, drafter = run["target"], run["drafter"]
     datastore, acceptance = run.get("datastore"), run.get("acceptance", {})
     return {
-        "id": run.get("id", ""),
-        "created": run.get("created", ""),
+        "id": text(run.get("id")) or "",
+        "created": text(run.get("created")) or "",
         "prompt_pieces": list(run["prompt_pieces"]),
-        "target": {key: target.get(key) for key in ("name", "dtype", "device")},
-        "drafter": {"name": drafter.get("name", "")},
-        "datastore": None if datastore is None else {key: datastore.get(key) for key in ("name", "tokens")},
-        "acceptance": {key: acceptance.get(key) for key in ("rule", "lossless", "temperature")},
-        "max_new_tokens": run.get("limits", {}).get("max_new_tokens"),
-        "context_limit": run.get("limits", {}).get("context"),
+        "target": {key: text(target.get(key)) for key in ("name", "dtype", "device")},
+        "drafter": {"name": text(drafter.get("name")) or ""},
+        "datastore": None if datastore is None else {"name": text(datastore.get("name")), "tokens": count(datastore.get("tokens"))},
+        "acceptance": {"rule": text(acceptance.get("rule")), "lossless": flag(acceptance.get("lossless")),
+                       "temperature": real(acceptance.get("temperature"))},
+        "max_new_tokens": count(run.get("limits", {}).get("max_new_tokens")),
+        "context_limit": count(run.get("limits", {}).get("context")),
     }
 
 
 def step_view(step: Step) -> dict[str, Any]:
-    """Everything the six panels draw of one step.
+    """Everything the panels draw of one step.
 
     Nodes are listed selected first, in pseudo-sequence order (``selected`` of them), then
     the unselected rest; ``parents`` index into that list, -1 is the root. ``verdicts`` has
     one letter a selected node: accepted, rejected, unreached. ``sources`` says of each
     selected node who saw it ("rest", "context", "past"); None: all came from one place.
     """
-    tree, details = step.tree, step.details
+    tree, details = step.tree, read_details(step)
     n = len(tree.tokens)
-    rest = details.get("unselected") or {}
-    parents = [*tree.parents, *rest.get("parents", ())]
-    weights = _joined(tree.weights, rest.get("weights"), len(parents))
+    rest = details.get("unselected", {"pieces": [], "parents": [], "weights": []})
+    parents = [*tree.parents, *rest["parents"]]
+    weights = _joined(tree.weights, rest["weights"], len(parents))
     places = layout(parents, weights, n)
     view: dict[str, Any] = {
         "index": step.index,
         "context_length": step.context_length,
         "selected": n,
-        "pieces": [_clip(piece, MAX_LABEL) for piece in (*tree.pieces, *rest.get("pieces", ()))],
+        "pieces": [_clip(piece, MAX_LABEL) for piece in (*tree.pieces, *rest["pieces"])],
         "parents": parents,
         "weights": weights,
         "p": _short(tree.target_probs),
@@ -71,9 +75,11 @@ def step_view(step: Step) -> dict[str, Any]:
         "mask_checked": _mask_checked(step),
         "committed": {"pieces": step.committed.pieces, "kinds": step.committed.kinds,
                       "nodes": _committed_nodes(step)},
-        "facts": step_facts(step),
+        "facts": step_facts(step, details),
         "match": _match(details),
-        "arithmetic": [_decision(entry) for entry in step.arithmetic],
+        "decisions": decisions(step),
+        "bars": bars(step),
+        "alignment": alignment(details, tree.parents),
         "ms": {part: round(step.ms.get(part, 0.0), 3) for part in PARTS},
         # One entry a depth the walk reached: 1 where a node was accepted. Sums of these
         # over the steps give acceptance by depth exactly as spec_core.trace defines it.
@@ -88,9 +94,11 @@ def view_bytes(view: Mapping[str, Any]) -> int:
     return len(json.dumps(view, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace"))
 
 
-def _joined(first: Sequence[float] | None, second: Sequence[float] | None, length: int) -> list[float] | None:
-    joined = [*(first or ()), *(second or ())]
-    return [int(w) if w == int(w) else round(w, 3) for w in joined] if joined and len(joined) == length else None
+def _joined(first: Sequence[float] | None, second: Sequence[float], length: int) -> list[float] | None:
+    joined = [*(first or ()), *second]
+    if not joined or len(joined) != length or any(real(weight) is None or weight < 0 for weight in joined):
+        return None
+    return [int(weight) if weight == int(weight) else round(weight, 3) for weight in joined]
 
 
 def _short(values: Sequence[float | None] | None) -> list[float | None] | None:
@@ -124,22 +132,12 @@ def _match(details: Mapping[str, Any]) -> dict[str, Any] | None:
             "attempts": [[a["length"], a["hits"]] for a in details.get("attempts", [])]}
 
 
-def _decision(entry: Mapping[str, Any]) -> dict[str, Any]:
-    decision = {key: value for key, value in entry.items() if key != "top"}
-    if entry.get("top"):
-        decision["top"] = [[_clip(piece, 24), float(f"{p:.3g}")] for piece, p in entry["top"][:8]]
-    if isinstance(entry.get("p"), float):
-        decision["p"] = float(f"{entry['p']:.4g}")
-    return decision
-
-
 def _sources(details: Mapping[str, Any]) -> dict[str, Any]:
     """Documents and passages behind the nodes; ``provenance[i]`` indexes ``snippets``, or is None."""
-    snippets = [{"document": s["document"], "offset": s.get("offset"),
-                 "before": s["before"][-MAX_SNIPPET_SIDE:], "match": _clip(s["match"], MAX_SNIPPET_SIDE),
-                 "after": s["after"][:MAX_SNIPPET_SIDE]} for s in details.get("snippets", [])]
-    return {"sources": details.get("sources"), "documents": list(details.get("documents", [])),
-            "provenance": list(details.get("provenance", [])), "snippets": snippets}
+    snippets = [{**snippet, "before": snippet["before"][-MAX_SNIPPET_SIDE:], "match": _clip(snippet["match"], MAX_SNIPPET_SIDE),
+                 "after": snippet["after"][:MAX_SNIPPET_SIDE]} for snippet in details["snippets"]]
+    return {"sources": details.get("sources"), "documents": details["documents"],
+            "provenance": details["provenance"], "snippets": snippets}
 
 
 def _fitted(view: dict[str, Any]) -> dict[str, Any]:

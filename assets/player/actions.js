@@ -20,8 +20,8 @@
 
     open(run) {
       this.pause();
-      this.store.set({ run: { ...run }, steps: [], count: 0, step: -1, wanted: null, following: true,
-        hover: null, pin: null, status: { state: "idle" }, totals: [] });
+      this.store.set({ run: { ...run }, opened: this.state.opened + 1, steps: [], count: 0, step: -1, wanted: null, following: true,
+        aligned: false, hover: null, pin: null, status: { state: "idle" }, totals: [] });
     }
 
     append(views) {
@@ -32,10 +32,20 @@
         steps.push(view);
         totals.push(SP.addTotals(totals.at(-1), view));
       }
-      this.store.set({ count: steps.length });
+      const aligned = this.state.aligned || views.some((view) => view.alignment);
+      this.store.set({ count: steps.length, aligned });
       const { wanted, following } = this.state;
       if (wanted !== null && wanted <= this.last) this.goTo(wanted);
       else if (following) this.look(this.last);
+    }
+
+    // A view that stands in for the one on screen: zoom and pin stay, the pin where its path still exists.
+    replace(run, view) {
+      const { pin, steps } = this.state;
+      const node = pin?.step === 0 ? SP.sameNode(steps[0], pin.node, view) : null;
+      this.pause();
+      this.store.set({ run: { ...run }, steps: [view], count: 1, step: 0, wanted: null, following: false,
+        hover: null, pin: node === pin?.node ? pin : node === null ? null : { step: 0, node }, totals: [SP.addTotals(undefined, view)] });
     }
 
     look(step) {

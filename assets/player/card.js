@@ -32,8 +32,8 @@
     const depth = node < 0 ? 0 : view.columns[node];
     if (view.weights && node >= 0) add("count", words.number(view.weights[node]));
     if (node >= 0 && node < view.selected) {
-      if (view.q) add("q", words.p(view.q[node]));
-      add("p", view.p[node] === null ? words.say("player.node.not_computed") : words.p(view.p[node]));
+      if (view.q) add("q", SP.probability(view.q[node]));
+      add("p", view.p[node] === null ? words.say("player.node.not_computed") : SP.probability(view.p[node]));
     }
     if (node < view.selected) {
       add("index", `#${node + 1}`);
@@ -56,17 +56,26 @@
       SP.el("div", "sp-card-path", {}, SP.short(SP.pathText(view, node), 90))];
   }
 
-  // The likeliest next tokens where the walk came by, as bars.
+  // The likeliest next tokens where the walk came by: the target's p, above it the drafter's q where that is known.
   function next(words, view, node) {
-    const top = view.arithmetic.find((entry) => entry.node === node)?.top;
-    if (!top) return [];
-    const rows = top.slice(0, 5).flatMap(([piece, p]) => {
-      const bar = SP.el("span", "sp-bar");
-      bar.style.width = `${Math.max(1, 100 * p)}%`;
-      return [SP.el("span", "sp-bar-piece", {}, SP.short(piece, 12)), SP.el("span", "sp-bar-well", {}, bar),
-        SP.el("span", "sp-card-value", {}, words.p(p))];
-    });
-    return [SP.el("div", "sp-card-name", {}, words.say("player.node.next")), SP.el("div", "sp-bars", {}, ...rows)];
+    const rows = view.bars[node];
+    if (!rows) return [];
+    const both = rows.some(([, , q]) => q !== null);
+    const cells = rows.flatMap(([piece, p, q]) => [
+      SP.el("span", "sp-bar-piece", {}, SP.short(piece, 12)),
+      SP.el("span", "sp-bar-well", {}, both ? bar("q", q) : null, bar("p", p)),
+      both ? SP.el("span", "sp-card-value sp-bar-q", {}, SP.probability(q)) : null,
+      SP.el("span", "sp-card-value sp-bar-p", {}, SP.probability(p))]);
+    const head = both ? words.nodes("player.node.next_both", { q: "q", p: "p" }, (name) =>
+      SP.el("span", `sp-bar-key sp-bar-key-${name}`, {}, words.say(`player.node.${name}`))) : [words.say("player.node.next")];
+    return [SP.el("div", "sp-card-name", {}, ...head),
+      SP.el("div", `sp-bars${both ? " sp-bars-both" : ""}`, {}, ...cells.filter(Boolean))];
+  }
+
+  function bar(name, value) {
+    const node = SP.el("span", `sp-bar sp-bar-of-${name}`);
+    node.style.width = `${value ? SP.clamp(100 * value, 1, 100) : 0}%`;
+    return node;
   }
 
   function source(words, view, node) {

@@ -4,6 +4,7 @@
 
   const ANNOUNCE_EVERY = 1500; // ms; a screen reader cannot speak faster
   const OVER = new Set(["idle", "finished", "stopped", "error"]); // idle with a run: a replay
+  const CHAIN_RULES = new Set(["speculative", "block"]); // one line of tokens needs little room in a run's pictures
   let players = 0;
 
   class Player {
@@ -36,12 +37,13 @@
       this.head = new SP.Head(this);
       this.transport = new SP.Transport(this);
       this.panels = Object.fromEntries(Object.entries({ text: SP.TextPanel, run: SP.RunPanel, timeline: SP.TimelinePanel,
-        facts: SP.FactsPanel, trie: SP.TriePanel, mask: SP.MaskPanel, pseudo: SP.PseudoPanel })
+        facts: SP.FactsPanel, trie: SP.TriePanel, align: SP.AlignPanel, mask: SP.MaskPanel, pseudo: SP.PseudoPanel })
         .map(([name, Kind]) => [name, new Kind(this)]));
       this.panels.timeline.tools.append(this.transport.node);
       // Canvases first: writing text on one lays out the page, which is free as long as nothing changed.
       const { timeline, mask, ...others } = this.panels;
-      this.parts = [timeline, mask, this.head, this.transport, this.help, ...Object.values(others)];
+      const exports = Object.values(this.panels).map(SP.offerPicture);
+      this.parts = [timeline, mask, this.head, this.transport, this.help, ...Object.values(others), ...exports];
       this.live = SP.el("div", "sp-live", { "aria-live": "polite", role: "log" });
       this.probe = SP.el("span", "sp-probe", { "aria-hidden": "true" });
       this.grid = SP.el("div", "sp-grid", {}, this.head.node, ...Object.values(this.panels).map((panel) => panel.node));
@@ -50,11 +52,12 @@
     }
 
     draw(state, changed) {
+      if (changed.has("run")) this.root.classList.toggle("sp-chain", CHAIN_RULES.has(state.run?.acceptance.rule));
       for (const part of this.parts) part.render(state, changed);
       for (const panel of Object.values(this.panels)) panel.settle(state, changed);
-      if (["hover", "pin", "step", "language"].some((key) => changed.has(key))) this.drawCard(state);
+      if (["hover", "pin", "run", "step", "language"].some((key) => changed.has(key))) this.drawCard(state);
       if (changed.has("step")) this.announceStep(state);
-      if (["step", "following", "language", "count"].some((key) => changed.has(key))) {
+      if (["step", "following", "language", "count", "pin"].some((key) => changed.has(key))) {
         for (const listener of this.listeners) listener(this.publicState());
       }
     }
@@ -81,7 +84,7 @@
       const view = SP.view(state);
       const wait = this.spoken + ANNOUNCE_EVERY - performance.now();
       clearTimeout(this.toSpeak);
-      if (!view) return;
+      if (!view?.committed.kinds.length) return; // a draft that nobody verified is told by its host
       if (wait > 0) { // the last of a fast row of steps is spoken, too
         this.toSpeak = setTimeout(() => this.announceStep(this.state), wait);
         return;
@@ -96,19 +99,23 @@
     }
 
     statusText({ status, run, step, count, playing, following }) {
-      const { state, stage, queue_position: place, error, stop } = status;
+      const { state, stage, queue_position: place, error, stop, pace } = status;
       const atStart = step === 0 && !following && ["finished", "stopped"].includes(state);
       if (run && count > 1 && !playing && (state === "idle" || atStart)) return this.words.say("player.status.replay_waits");
       if (state === "error") return this.words.say("player.status.error", { reason: error ?? "" });
       if (state === "queued" && place) return this.words.say("player.status.queued_at", { place });
       if (state === "idle") return run ? this.words.say("player.status.replay") : "";
       if (state === "finished" && stop) return this.words.say(`player.stop.${stop}`);
-      const text = this.words.say(`player.status.${state}`);
+      // Each step by hand is a moment of running: the words stay, or they would flicker.
+      const byHand = pace === "hand" && (state === "paused" || state === "running");
+      const text = this.words.say(byHand ? "player.status.by_hand" : `player.status.${state}`);
       return stage ? `${text} · ${stage}` : text;
     }
 
     emptyText(state) {
-      if (state.run && OVER.has(state.status.state)) return this.words.say("player.empty.no_steps");
+      const over = OVER.has(state.status.state);
+      if (state.wanted !== null && (state.count > 0 || !over)) return this.words.say("player.empty.coming", { step: state.wanted + 1 });
+      if (state.run && over) return this.words.say("player.empty.no_steps");
       return this.statusText(state) || this.words.say("player.empty");
     }
 
@@ -142,8 +149,8 @@
     }
 
     publicState() {
-      const { step, following, language } = this.state;
-      return { step, following, language };
+      const { step, following, language, pin } = this.state;
+      return { step, following, language, pin };
     }
 
     onDestroy(cleanup) {
@@ -167,6 +174,8 @@
     return {
       open: (run) => player.actions.open(run),
       append: (views) => player.actions.append(views),
+      replace: (run, view) => player.actions.replace(run, view),
+      pin: (node) => player.actions.pin(node),
       status: (status) => player.store.set({ status: { ...status } }),
       setLanguage: (language) => player.setLanguage(language),
       goTo: (step) => player.actions.goTo(step),

@@ -22,7 +22,6 @@
 
     relabel() {
       super.relabel();
-      SP.setText(this.note, this.say("player.pseudo.note"));
       this.list.setAttribute("aria-label", this.say("player.pseudo.title"));
     }
 
@@ -35,14 +34,17 @@
     makeChip(index) {
       const piece = SP.el("span", "sp-chip-piece");
       const numbers = SP.el("span", "sp-chip-numbers");
-      const node = SP.el("span", "sp-chip", { role: "option", "data-node": index - 1 }, piece, numbers);
+      const chances = SP.el("span", "sp-chip-numbers sp-chip-chances");
+      const node = SP.el("span", "sp-chip", { role: "option", "data-node": index - 1 }, piece, numbers, chances);
       node.id = `${this.player.id}-chip-${index}`;
-      return { node, piece, numbers, className: "" };
+      return { node, piece, numbers, chances, className: "" };
     }
 
     draw(state, view) {
       SP.resizePool(this.pool, view ? view.selected + 1 : 0, this.list, (i) => this.makeChip(i));
+      SP.setText(this.note, this.say(view?.q ? "player.pseudo.note_q" : "player.pseudo.note"));
       if (!view) return;
+      this.list.classList.toggle("sp-with-q", view.q !== null);
       const root = this.say("player.root");
       for (let i = -1; i < view.selected; i += 1) {
         const chip = this.pool[i + 1];
@@ -51,6 +53,7 @@
         if (chip.className !== className) chip.node.className = chip.className = className;
         SP.setText(chip.piece, SP.short(i < 0 ? this.player.rootPiece(state) : view.pieces[i], 11));
         SP.setText(chip.numbers, this.numbers(view, i, root));
+        SP.setText(chip.chances, this.chances(view, i));
       }
     }
 
@@ -59,6 +62,13 @@
       if (i < 0) return `${root} @${view.context_length - 1}`;
       const parent = view.parents[i] < 0 ? root : view.parents[i] + 1;
       return `#${i + 1} @${view.context_length - 1 + view.columns[i]} ↑${parent}`;
+    }
+
+    // Draft probability q, and target probability p where the walk came by.
+    chances(view, i) {
+      if (i < 0 || !view.q) return "";
+      const q = `q ${SP.probability(view.q[i])}`;
+      return view.p[i] === null ? q : `${q} p ${SP.probability(view.p[i])}`;
     }
 
     // Lit from another panel, the chip comes into sight; the page itself does not move.

@@ -9,6 +9,7 @@
       this.frame = 0;
       this.state = {
         run: null, // run view
+        opened: 0, // counts runs opened: what the viewer chose for one, such as the zoom, ends with it
         steps: [], // step views, in order; only ever appended to
         count: 0, // steps.length, so that an append shows as a change
         step: -1, // the step looked at
@@ -16,6 +17,7 @@
         following: true,
         playing: false,
         pace: "1",
+        aligned: false, // the drafter has a tokenizer of its own: the alignment panel is there
         hover: null, // node of the current step under pointer or focus; -1 is the root
         anchor: null, // the element hovered, beside which the node's card stands
         pin: null, // {step, node}: stays lit, and keeps its card, until released
@@ -65,4 +67,10 @@
     if (node !== null) seen.push(-1);
     return seen;
   };
+
+  // The node of `view` at the end of the path that leads to `node` in `old`; null where there is none.
+  SP.sameNode = (old, node, view) => SP.sight(old, node).slice(0, -1).reverse().reduce((above, i) => {
+    const found = above === null ? -1 : view.pieces.findIndex((piece, j) => view.parents[j] === above && piece === old.pieces[i]);
+    return found < 0 ? null : found;
+  }, -1);
 })((globalThis.SpecPlayer ??= {}));

@@ -116,7 +116,7 @@
       if (changed.has("run")) this.open(state.run);
       const follow = changed.has("following") && state.following;
       if (follow) this.stuck = true;
-      if (changed.has("count")) this.append(state);
+      if (changed.has("count") || changed.has("run")) this.append(state);
       const moved = ["run", "step", "count", "language"].some((key) => changed.has(key));
       if (changed.has("step") || changed.has("run") || changed.has("language")) this.look(state);
       if (["step", "hover", "pin"].some((key) => changed.has(key))) this.light(state);
@@ -220,11 +220,14 @@
         this.scroller.scrollTop = 0;
         return;
       }
-      const line = target.previousElementSibling ?? target;
-      const [top, bottom] = [line.offsetTop, target.offsetTop + target.offsetHeight];
+      const first = this.writer.fragments[this.starts[state.step]]?.[0]?.closest(".sp-line") ?? target;
+      const [top, bottom] = [first.offsetTop, target.offsetTop + target.offsetHeight];
       const { scrollTop, clientHeight } = this.scroller;
-      if (bottom > scrollTop + clientHeight) this.scroller.scrollTop = bottom - clientHeight;
-      else if (top < scrollTop) this.scroller.scrollTop = Math.max(0, top - clientHeight / 2);
+      const lowest = bottom - clientHeight; // a step of more lines than fit shows its last ones
+      const to = lowest > scrollTop ? lowest : top < scrollTop ? Math.max(0, lowest, top - clientHeight / 2) : null;
+      if (to === null) return;
+      const line = Number.parseFloat(getComputedStyle(this.flow).lineHeight);
+      this.scroller.scrollTop = Math.ceil(to / line) * line; // no line is cut at the top
     }
 
     renderEmpty(state) {

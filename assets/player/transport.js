@@ -42,7 +42,7 @@
 
     render(state, changed) {
       if (!["run", "step", "count", "playing", "following", "language"].some((key) => changed.has(key))) return;
-      SP.setText(this.count, state.count ? this.player.words.say("player.transport.count", { step: state.step + 1, steps: state.count }) : "");
+      SP.setText(this.count, state.count && state.step >= 0 ? this.player.words.say("player.transport.count", { step: state.step + 1, steps: state.count }) : "");
       const { play, first, back, on, last } = this.buttons;
       play.firstChild.firstChild.setAttribute("d", state.playing ? "M4 3h3v10H4zM9.5 3h3v10h-3z" : "M5 3l8 5-8 5z");
       this.label(play, state.playing ? "player.transport.pause" : "player.transport.play");

@@ -21,12 +21,20 @@
     return width;
   }
 
-  // A count is worth its room only where it differs from the parent's.
-  function countLabel(view, i) {
-    const weight = view.weights?.[i];
+  SP.textWidth = textWidth;
+
+  // A count is worth its room only where it differs from the parent's; q and, where the walk came by, p always are.
+  function numberLabel(view, i) {
+    if (i >= view.selected) return "";
+    if (!view.weights) return !view.q ? "" : view.p[i] === null ? SP.probability(view.q[i]) : `${SP.probability(view.q[i])}→${SP.probability(view.p[i])}`;
     const parent = view.parents[i];
-    if (weight === undefined || i >= view.selected) return "";
-    return parent >= 0 && view.weights[parent] === weight ? "" : `${weight}×`;
+    return parent >= 0 && view.weights[parent] === view.weights[i] ? "" : `${view.weights[i]}×`;
+  }
+
+  // How large a node is drawn, from 0 to 1: by how often it was found, or how probable the drafter held it.
+  function share(view, i, heaviest) {
+    if (view.weights) return Math.sqrt(view.weights[i] / heaviest);
+    return view.q && i < view.selected ? Math.sqrt(SP.clamp(view.q[i], 0, 1)) : 1;
   }
 
   SP.trieGeometry = (view, rootPiece, size, family, room) => {
@@ -43,14 +51,14 @@
     const nodes = view.pieces.map((piece, i) => {
       const selected = i < view.selected;
       const verdict = SP.verdict(view, i);
-      const share = Math.sqrt((view.weights?.[i] ?? 1) / heaviest);
+      const part = share(view, i, heaviest);
       const label = SP.short(piece, most);
-      const count = countLabel(view, i);
+      const count = numberLabel(view, i);
       const gap = count ? size * 0.4 : 0;
       const labelWidth = textWidth(label, !selected ? fonts.rest : verdict === "accepted" ? fonts.bold : fonts.selected);
       const width = labelWidth + gap + (count ? textWidth(count, fonts.count) : 0);
       const judged = verdict === "accepted" || verdict === "rejected";
-      const radius = scale * (selected ? Math.max(3.2 + 4 * share, judged ? 5.6 : 0) : 1.8 + 2 * share);
+      const radius = scale * (selected ? Math.max(3.2 + 4 * part, judged ? 5.6 : 0) : 1.8 + 2 * part);
       columnWidths[view.columns[i]] = Math.max(columnWidths[view.columns[i]], width);
       return { label, count, labelWidth, gap, radius, verdict, selected, y: view.rows[i] * unit - size * 0.3 };
     });

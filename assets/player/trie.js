@@ -24,13 +24,14 @@
         const word = SP.el("span");
         return { name, word, node: SP.el("span", "sp-sign", {}, SP.svg("svg", "", { width: 14, height: 14, "aria-hidden": "true" }, mark), word) };
       });
+      this.drafted = SP.el("span", "sp-sign");
       this.lookupName = SP.el("span", "sp-lookup-name");
       // A datastore is searched by dividing the range of lengths; a context is short enough to know them all.
       player.hints.define(this.lookupName, () =>
         SP.view(player.state)?.match?.place === "rest" ? "player.trie.lookup.about" : "player.trie.lookup.longest_first");
       this.attempts = SP.el("span", "sp-attempts");
       this.lookup = SP.el("span", "sp-lookup", {}, this.lookupName, this.attempts);
-      this.foot = SP.el("div", "sp-legend", {}, ...this.legend.map(({ node }) => node), this.lookup);
+      this.foot = SP.el("div", "sp-legend", {}, ...this.legend.map(({ node }) => node), this.drafted, this.lookup);
       this.shades = SP.el("div", "sp-shades", { "aria-hidden": "true" }, ...["left", "right", "above", "below"].map((side) =>
         SP.el("span", `sp-shade sp-shade-${side}`)));
       this.stage = SP.el("div", "sp-stage", {}, this.svg, this.shades);
@@ -76,6 +77,7 @@
     relabel() {
       super.relabel();
       SP.setText(this.lookupName, this.say("player.trie.lookup"));
+      SP.setText(this.drafted, this.say("player.trie.q_to_p"));
       for (const { name, word } of this.legend) SP.setText(word, this.say(`player.verdict.${name}`));
       for (const [name, node] of this.buttons) {
         node.setAttribute("aria-label", this.say(`player.trie.zoom_${name}`));
@@ -88,7 +90,7 @@
       const view = SP.view(state);
       if (["run", "step", "language", "projector"].some((key) => changed.has(key)) || (!view && changed.has("status"))) this.draw(state, view);
       if (["run", "step", "hover", "pin", "projector"].some((key) => changed.has(key))) this.light(state, view, changed);
-      if (changed.has("run")) this.camera.chosen = false;
+      if (changed.has("opened")) this.camera.chosen = false;
     }
 
     draw(state, view) {
@@ -97,6 +99,8 @@
       const retrieved = !state.run || (state.run.datastore && !view?.sources);
       SP.setText(this.title, this.say(retrieved ? "player.trie.title" : "player.trie.tree"));
       this.drawLookup(view);
+      this.drafted.hidden = !view?.q || Boolean(view.weights);
+      this.lookup.hidden = !this.drafted.hidden;
       this.empty.hidden = !nothing;
       this.svg.classList.toggle("sp-hidden", nothing);
       SP.setText(this.note, nothing ? "" : this.nodesNote(view.selected, view.pieces.length));
@@ -215,7 +219,7 @@
       const tip = Math.max(1, ...accepted.map((node) => node.x + 2 * node.radius));
       const scale = whole < LEAST_SCALE ? SP.clamp((width - 2 * MARGIN) / tip, LEAST_SCALE, READING_SCALE) : Math.min(whole, MOST_SCALE);
       const lowest = Math.max(0, ...accepted.map((node) => node.y)) * scale;
-      const up = Math.max(0, lowest - (height - 4 * MARGIN));
+      const up = Math.max(0, lowest - Math.max(height - 4 * MARGIN, 0.6 * height));
       this.camera.move({ scale, x: MARGIN, y: MARGIN / 2 - up });
     }
 

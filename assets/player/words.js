@@ -48,12 +48,23 @@
       return this.say("player.percent", { value: this.number(100 * value) });
     }
 
-    // Probabilities: enough figures to tell small ones from zero.
-    p(value) {
-      if (value === null || value === undefined) return "–";
-      if (value !== 0 && value < 0.001) return value.toExponential(0);
-      if (value > 0.9995) return "1";
-      return value.toFixed(value < 0.01 ? 4 : value < 0.995 ? 2 : 3);
+  };
+
+  // A probability: enough figures to tell a small one from zero.
+  SP.probability = (value) => {
+    if (value === null || value === undefined) return "–";
+    if (value === 0) return "0";
+    if (value < 0.001) return value.toExponential(0);
+    if (value > 0.9995) return value <= 1 ? "1" : value.toFixed(2);
+    return value.toFixed(value < 0.01 ? 4 : value < 0.995 ? 2 : 3);
+  };
+
+  // Two numbers that are held against each other, with as many figures as it takes to see which is larger.
+  SP.apart = (one, other) => {
+    let shown = [SP.probability(one), SP.probability(other)];
+    for (let digits = 3; one !== other && shown[0] === shown[1] && digits <= 9; digits += 1) {
+      shown = [one.toFixed(digits), other.toFixed(digits)];
     }
+    return shown;
   };
 })((globalThis.SpecPlayer ??= {}));

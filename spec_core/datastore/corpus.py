@@ -13,17 +13,19 @@ from pathlib import Path
 from ..messages import UserError, say
 
 MAX_FILE_BYTES = 8 * 2**20
-GENERATED_FOLDERS = frozenset({"__pycache__", "node_modules", "site-packages", "dist-packages", "venv"})
+GENERATED_FOLDERS = frozenset({"__pycache__", "node_modules", "site-packages", "dist-packages", "venv", "__MACOSX"})
 TEST_FOLDERS = frozenset({"test", "tests", "idle_test"})
 
 
 @dataclass(frozen=True)
 class Document:
-    """One text of a corpus, with the bytes it took in its source."""
+    """One text of a corpus, with the bytes it took in its source, what kind of file that was, and its encoding."""
 
     name: str
     text: str
     size: int
+    kind: str = "text"
+    encoding: str = "utf-8"
 
 
 @dataclass(frozen=True)

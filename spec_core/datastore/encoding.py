@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -41,6 +42,11 @@ def fingerprint(tokenizer: Any) -> str:
 def vocabulary_size(tokenizer: Any) -> int:
     """One more than the largest token id, added tokens included."""
     return max(_backend(tokenizer).get_vocab(with_added_tokens=True).values(), default=-1) + 1
+
+
+def tokenizer_name(tokenizer: Any) -> str:
+    """What people call it: the last part of where it was loaded from; empty for one that was made here."""
+    return re.split(r"[/\\]", str(getattr(tokenizer, "name_or_path", "")).rstrip("/\\"))[-1]
 
 
 def encoder(tokenizer: Any) -> Tokenizer:

@@ -76,6 +76,7 @@ class Manifest:
         vocabulary: ids are below it.
         token_bytes: 2 or 4.
         shards: in the order of the files.
+        tokenizer: what people call it; empty where it has no name.
     """
 
     created: str
@@ -84,6 +85,7 @@ class Manifest:
     vocabulary: int
     token_bytes: int
     shards: tuple[Shard, ...] = field(default_factory=tuple)
+    tokenizer: str = ""
 
     @property
     def tokens(self) -> int:
@@ -137,7 +139,8 @@ class Manifest:
                 vocabulary=_count(data["vocabulary"]), token_bytes=_count(data["token_bytes"]),
                 shards=tuple(Shard(_count(s["tokens"]), _count(s["documents"]),
                                    {file: _count(s["bytes"][file]) for file in FILES},
-                                   {file: str(s["sha256"][file]) for file in FILES}) for s in data["shards"]))
+                                   {file: str(s["sha256"][file]) for file in FILES}) for s in data["shards"]),
+                tokenizer=str(data.get("tokenizer", "")))
         except (KeyError, TypeError, ValueError) as error:
             raise StoreError("datastore.damaged", name=folder.name, what=f"{MANIFEST}: {error}") from error
         if not manifest._is_sound():
@@ -149,7 +152,7 @@ class Manifest:
         return (self.token_bytes in (2, 4) and self.vocabulary <= self.separator and bool(self.shards)
                 and all(s.tokens > 0 and s.documents > 0 and s.tokens < 2**31
                         and s.bytes[TOKENS] == s.tokens * self.token_bytes and s.bytes[SUFFIXES] == s.tokens * 4
-                        and s.bytes[DOCUMENTS] == s.documents * 16 for s in self.shards))
+                        and s.bytes[DOCUMENTS] == s.documents * 16 and s.bytes[NAMES] >= s.documents for s in self.shards))
 
 
 def datastores_folder() -> Path:

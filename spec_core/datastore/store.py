@@ -47,6 +47,9 @@ class Store:
         self.bounds = np.cumsum([0, *(shard.tokens for shard in self.manifest.shards)], dtype=np.int64)
         self.tokens = self._map(TOKENS, kind)
         self.suffixes = self._map(SUFFIXES, np.dtype("<u4"))
+        # mapped now: a store that is deleted or renamed while a run uses it stays whole for that run
+        self._documents = self._map(DOCUMENTS, np.dtype("<i8")).reshape(-1, 2)
+        self._names = self._map(NAMES, np.dtype("u1"))
         if not _is_stamped(folder):
             self.verify()
 
@@ -85,14 +88,6 @@ class Store:
     def document_starts(self) -> np.ndarray:
         """int64 [documents]: first token of each."""
         return np.ascontiguousarray(self._documents[:, 0])
-
-    @cached_property
-    def _documents(self) -> np.ndarray:
-        return self._map(DOCUMENTS, np.dtype("<i8")).reshape(-1, 2)
-
-    @cached_property
-    def _names(self) -> np.ndarray:
-        return self._map(NAMES, np.dtype("u1"))
 
     def verify(self) -> None:
         """Check every checksum and every number of the store, and remember that they are right.

@@ -53,8 +53,8 @@ class ForeignContext:
         """Bytes at the end of the text that the assistant cannot read yet: the begin of a character."""
         return self._begun
 
-    def extend(self, data: bytes) -> int:
-        """Follow the text by ``data``. Returns how many of the assistant's tokens stopped matching.
+    def extend(self, data: bytes) -> list[int]:
+        """Follow the text by ``data``. Returns the assistant's tokens that stopped matching.
 
         The last tokens are made anew together with the new text. Those up to the last
         boundary that old and new have in common stay, with their rows in the cache; rows
@@ -74,8 +74,9 @@ class ForeignContext:
         fresh = ids[new.index(shared):]
         length = len(self.ids) - dropped
         self._settle(length, fresh)
+        forgotten = self.ids[length:]
         self.ids[length:] = fresh
-        return dropped
+        return forgotten
 
     def _settle(self, length: int, fresh: list[int]) -> None:
         """Keep the pending rows of drafted tokens that came true; forget rows that no longer match."""
@@ -131,7 +132,9 @@ class UniversalDrafter:
         {"source": "universal", "method": "text",
          "assistant": {"pieces": […], "ends": [byte positions from the end of the text]},
          "target": {"pieces": […], "ends": […]},
-         "window": "the text that was looked back at", "dropped": assistant tokens that stopped matching}
+         "begun": bytes of a character at the end of the text, which the assistant drafts anew,
+         "window": "the text that was looked back at",
+         "dropped": assistant tokens that stopped matching, "forgotten": […their pieces]}
     """
 
     name = "universal"
@@ -143,7 +146,7 @@ class UniversalDrafter:
         self._context = ForeignContext(model, TokenText(model.tokenizer))
         self._processors, self._draws = processors, draws
         self._recent: list[int] = []  # target tokens, as far back as the window reaches
-        self._dropped = 0
+        self._forgotten: list[int] = []
         self._shared: dict[int, int] | None = None
         if method == "intersection":
             self._shared = shared_ids(self._target, len(target_tokenizer), self._context.text, len(model.tokenizer))
@@ -153,7 +156,7 @@ class UniversalDrafter:
         """Begin a new sequence."""
         self._recent = list(context[-WINDOW:])
         self._context.reset(self._target.join(context))
-        self._dropped = 0
+        self._forgotten = []
         self._processors.reset(context if self._shared is not None else self._context.ids)
 
     def propose(self, limits: Limits) -> Draft:
@@ -167,8 +170,9 @@ class UniversalDrafter:
         """The text grew."""
         self._recent = [*self._recent, *tokens][-WINDOW:]
         known = len(self._context.ids)
-        self._dropped = self._context.extend(self._target.join(tokens))
-        self._processors.commit(tokens if self._shared is not None else self._context.ids[known - self._dropped:])
+        self._forgotten = self._context.extend(self._target.join(tokens))
+        known -= len(self._forgotten)
+        self._processors.commit(tokens if self._shared is not None else self._context.ids[known:])
 
     def _propose_text(self, most: int, limits: Limits) -> Draft:
         drafted: list[int] = []
@@ -221,7 +225,9 @@ class UniversalDrafter:
             "source": self.name, "method": self.settings["method"],
             "assistant": {"pieces": text.pieces.of(drafted), "ends": text.ends(drafted)},
             "target": {"pieces": self._target.pieces.of(tokens), "ends": self._target.ends(tokens)},
-            "window": self._target.join(self._recent).decode("utf-8", errors="ignore"), "dropped": self._dropped,
+            "begun": len(self._context.begun),
+            "window": self._target.join(self._recent).decode("utf-8", errors="ignore"),
+            "dropped": len(self._forgotten), "forgotten": text.pieces.of(self._forgotten),
         }
 
 

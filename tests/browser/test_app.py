@@ -116,6 +116,7 @@ def test_by_hand_says_so_and_goes_on_at_full_speed(open_page: OpenPage):
     page.locator('[name="lab-pace"][value="hand"]').check()
     press(page, "run")
     expect(state(page)).to_have_text("By hand: press Step · 0 steps", timeout=ENOUGH)
+    expect(page.locator(".sp-state").first).to_have_text("By hand: waits for each step")
     press(page, "step")
     expect(state(page)).to_have_text("By hand: press Step · 1 step")
     page.locator('[name="lab-pace"][value="full"]').check()
@@ -300,6 +301,17 @@ def test_the_language_changes_without_a_reload_and_is_remembered(open_page: Open
     expect(page.locator("#lab-prompt")).to_contain_text("提示词")
     page.locator('[data-language="en"]').click()
     expect(page.locator("#lab-prompt")).to_contain_text("Prompt")
+
+
+def test_sliders_are_named_in_the_viewers_language(open_page: OpenPage):
+    page = open_page(locale="zh-CN")
+    page.get_by_text("生成设置").click()
+    for selector, name in (('[type="number"]', "温度：数值"), ('[type="range"]', "温度：滑块")):
+        expect(page.locator(f"#lab-temperature {selector}")).to_have_attribute("aria-label", name)
+    page.locator('[data-language="en"]').click()
+    expect(page.locator('#lab-temperature [type="range"]')).to_have_attribute("aria-label", "Temperature: slider")
+    english = page.locator(".lab-form input").evaluate_all("(list) => list.map((input) => input.ariaLabel ?? '')")
+    assert not [name for name in english if "input for" in name or "slider for" in name]
 
 
 def test_the_browsers_language_and_the_links_are_heard(open_page: OpenPage):

@@ -3,62 +3,25 @@
 from __future__ import annotations
 
 import re
-import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "visualizers"))
+from players import DRAWN, FORK, go_to, page_of
+from playwright.sync_api import Page
 from synthetic import synthetic_trace
 
 from spec_core.trace import Committed, Step, Trace, TreeRecord
 from spec_core.tree import DraftTree
-from visualizers.page import standalone_html
 from visualizers.views import run_view, step_view
 
-# One frame to draw, one to be sure that it was drawn.
-DRAWN = "new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => requestAnimationFrame(done))))"
-FORK = 3  # a step whose tree forks, with accepted and rejected nodes
+__all__ = ["page_of"]  # a fixture
 
 
 @pytest.fixture(scope="module")
 def trace() -> Trace:
     return synthetic_trace(steps=40)
-
-
-@pytest.fixture
-def page_of(chromium: Browser, tmp_path: Path) -> Iterator[Callable[..., Page]]:
-    """Opens a trace as a standalone page; a script error or a request anywhere fails the test."""
-    troubles: list[str] = []
-    contexts = []
-
-    def open_one(trace: Trace, width: int = 1280, height: int = 720, **options: object) -> Page:
-        path = tmp_path / "run.html"
-        path.write_text(standalone_html(trace), encoding="utf-8")
-        context = chromium.new_context(viewport={"width": width, "height": height}, **options)
-        contexts.append(context)
-        page = context.new_page()
-        page.set_default_timeout(10_000)
-        page.on("pageerror", lambda error: troubles.append(str(error)))
-        page.on("console", lambda message: message.type == "error" and troubles.append(message.text))
-        page.on("dialog", lambda dialog: (troubles.append(f"a dialog: {dialog.message}"), dialog.dismiss()))
-        page.on("request", lambda request: request.url.startswith("file://") or troubles.append(request.url))
-        page.goto(path.as_uri())
-        go_to(page, FORK)
-        return page
-
-    yield open_one
-    for context in contexts:
-        context.close()
-    assert not troubles, troubles
-
-
-def go_to(page: Page, step: int) -> None:
-    page.evaluate(f"specPlayer.goTo({step}), {DRAWN}")
 
 
 def step_of(page: Page) -> int:
@@ -326,7 +289,7 @@ def test_projector_is_large_and_complete(page_of: Callable[..., Page], trace: Tr
       .filter((node) => !node.matches(".sp-live, .sp-probe") && parseFloat(getComputedStyle(node).fontSize) < 18)
       .map((node) => node.className.baseVal ?? node.className)""")
     assert not small
-    outside = page.evaluate("""() => [...document.querySelectorAll(".sp-panel, .sp-top")].filter((node) => {
+    outside = page.evaluate("""() => [...document.querySelectorAll(".sp-panel, .sp-top")].filter((node) => node.checkVisibility()).filter((node) => {
       const box = node.getBoundingClientRect();
       return box.left < 0 || box.top < 0 || box.right > innerWidth || box.bottom > innerHeight || box.height < 30;
     }).map((node) => node.className)""")
@@ -551,6 +514,57 @@ def test_a_replay_says_how_to_play_it(page_of: Callable[..., Page], trace: Trace
     page.keyboard.press(" ")
     page.evaluate(f"specPlayer.status({{ state: 'idle' }}), specPlayer.goTo({FORK}), {DRAWN}")  # as the app replays
     assert page.locator(".sp-state").inner_text() == "Recorded run – press Space or ▶ to play"
+
+
+def test_by_hand_the_head_does_not_say_paused(page_of: Callable[..., Page], trace: Trace) -> None:
+    page = page_of(trace)
+    said = []
+    for state in ("paused", "running"):
+        page.evaluate(f"specPlayer.status({{ state: '{state}', pace: 'hand' }}), {DRAWN}")
+        said.append(page.locator(".sp-state").inner_text())
+    assert said == ["By hand: waits for each step"] * 2
+    page.evaluate(f"specPlayer.status({{ state: 'paused', pace: 'full' }}), {DRAWN}")
+    assert page.locator(".sp-state").inner_text() == "Paused"
+
+
+def test_a_linked_step_that_is_not_here_yet_is_no_step_0(page_of: Callable[..., Page], trace: Trace) -> None:
+    page = page_of(trace)
+    page.evaluate("""(run) => {
+      specPlayer.open(run);
+      specPlayer.goTo(2);
+      specPlayer.status({ state: "finished", stop: "length" });
+    }""", run_view(trace.run))
+    page.evaluate("(views) => specPlayer.append(views)", [step_view(step) for step in trace.steps[:2]])
+    page.evaluate(DRAWN)
+    assert page.locator(".sp-count-text").inner_text() == ""
+    assert page.locator(".sp-sentence").inner_text() == "Step 3 has not come yet."
+    page.evaluate("(views) => specPlayer.append(views)", [step_view(step) for step in trace.steps[2:4]])
+    page.evaluate(DRAWN)
+    assert page.locator(".sp-count-text").inner_text() == "Step 3 of 4"
+
+
+def test_the_projector_cuts_no_number_of_a_chip(page_of: Callable[..., Page], trace: Trace) -> None:
+    page = page_of(trace)
+    page.keyboard.press("p")
+    page.evaluate(DRAWN)
+    numbers = page.locator(".sp-chip:visible .sp-chip-numbers:visible")
+    assert "↑root" in numbers.nth(1).inner_text()
+    assert numbers.evaluate_all("(list) => list.filter((node) => node.scrollWidth > node.clientWidth || node.scrollHeight > node.clientHeight + 1).length") == 0
+
+
+def test_the_whole_step_is_in_sight(page_of: Callable[..., Page], trace: Trace) -> None:
+    page = page_of(trace)
+    for step in (0, 20, 8, 30, 11):
+        go_to(page, step)
+        page.evaluate(DRAWN)
+        hidden = page.evaluate("""() => {
+          const frame = document.querySelector(".sp-scroll").getBoundingClientRect();
+          return [...document.querySelectorAll(".sp-tok.sp-now")].filter((node) => {
+            const box = node.getBoundingClientRect();
+            return box.height && (box.top < frame.top - 6 || box.bottom > frame.bottom + 6);
+          }).map((node) => node.textContent);
+        }""")
+        assert not hidden, step
 
 
 def test_a_run_without_steps_says_so(page_of: Callable[..., Page], trace: Trace) -> None:

@@ -75,6 +75,16 @@ def test_greedy_equals_generate(make, penalty, length):
     assert drafter.context == prompt + output
 
 
+@pytest.mark.parametrize("length", [1, 3, 30])
+@pytest.mark.parametrize("new", [1, 2, 7])
+def test_plain_decoding_takes_one_forward_a_token_the_prompt_included(length, new):
+    target = tiny_llama()
+    calls = []
+    target.model.register_forward_hook(lambda *_: calls.append(1))
+    steps, output, _ = run(target, NoDrafter(), prompt=[i % VOCAB for i in range(length)], new=new)
+    assert len(calls) == len(steps) == len(output) == new
+
+
 @pytest.mark.parametrize("nodes", [0, 1, 5, 64])
 def test_greedy_equals_generate_at_any_budget(nodes):
     target, prompt = tiny_llama(), [5, 6]

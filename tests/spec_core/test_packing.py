@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 import torch
+from transformers.models.llama.modeling_llama import LlamaRMSNorm
 
 from spec_core.packing import FusedNorm, PackedLinear, fuse_norms, pack
 from spec_core.tree import DraftTree
@@ -61,4 +62,27 @@ def test_fused_norms_give_the_same_logits(make, fused):
     assert sum(isinstance(m, FusedNorm) for m in quick.model.modules()) == fused
     for target in (plain, quick):
         target.reset([1, 2, 3])
-    assert torch.allclose(plain.verify(3, DraftTree()).logits, quick.verify(3, DraftTree()).logits, atol=1e-5)
+    for tree in (DraftTree.chain([4, 5]), DraftTree()):  # several rows, and a lone one
+        assert torch.allclose(plain.verify(3, tree).logits, quick.verify(3, tree).logits, atol=1e-5)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+@pytest.mark.parametrize("rows", [1, 3])
+@pytest.mark.parametrize("size", [1e-4, 1.0, 1e4])
+def test_a_fused_norm_computes_what_the_plain_one_does(dtype, rows, size):
+    torch.manual_seed(0)
+    plain = LlamaRMSNorm(48, eps=1e-5).to(dtype)
+    plain.weight.data.uniform_(0.5, 1.5)
+    x = size * torch.randn(1, rows, 48, dtype=dtype)
+    with torch.inference_mode():
+        assert torch.allclose(FusedNorm(plain)(x), plain(x), rtol=1e-6 if dtype == torch.float32 else 1e-2)
+
+
+def test_a_norm_that_computes_something_else_stays():
+    class Shifted(LlamaRMSNorm):
+        def forward(self, x):
+            return super().forward(x) + 1
+
+    parent = torch.nn.ModuleDict({"norm": Shifted(8)})
+    fuse_norms(parent)
+    assert type(parent["norm"]) is Shifted

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 import torch
 from transformers import (LogitsProcessorList, RepetitionPenaltyLogitsProcessor, TemperatureLogitsWarper,
                           TopKLogitsWarper, TopPLogitsWarper)
 
-from spec_core.processors import Processors, Sampling
+from spec_core.processors import Processors, Sampling, largest
 
 VOCAB = 50
 
@@ -50,3 +51,15 @@ def test_logits_are_left_as_they_were():
     processors.reset([1])
     processors.probabilities(logits, [2])
     assert torch.equal(logits, torch.arange(8.0))
+
+
+def test_what_is_shown_of_a_row_at_temperature_0_is_the_models_own_distribution():
+    logits = torch.randn(VOCAB, generator=torch.Generator().manual_seed(1)) * 3
+    processors = Processors(Sampling(0.0), VOCAB)
+    assert torch.allclose(torch.from_numpy(processors.plain(logits, [])), logits.softmax(-1), atol=1e-6)
+
+
+def test_the_largest_fall_and_ties_go_to_the_smaller_index():
+    assert largest(np.array([0.1, 0.3, 0.0, 0.3, 0.2]), 3) == [1, 3, 4]
+    assert largest(np.array([0.0, 1.0, 0.0]), 3) == [1]
+    assert largest(np.array([0.5, 0.5]), 5) == [0, 1]

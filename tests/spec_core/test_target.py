@@ -53,6 +53,49 @@ def test_an_empty_tree_is_plain_decoding(make, length):
         context.append(token)
 
 
+@pytest.mark.parametrize("make", TARGETS.values(), ids=TARGETS)
+@pytest.mark.parametrize("length", [1, 2, 9])
+def test_the_reading_answers_the_first_empty_tree_and_no_other(make, length, monkeypatch):
+    """Whatever is verified first, and how often: the same logits, checksums and cache as forwards give."""
+    target = make()
+    context = np.random.default_rng(length).integers(0, 13, length).tolist()
+    tree = DraftTree.from_paths([[1, 2], [3]])
+    calls = forwards(target, monkeypatch)
+    for first in (DraftTree(), tree):
+        target.reset(context)
+        before = len(calls)
+        for verified in (first, DraftTree(), tree):
+            seen = target.verify(context[-1], verified)
+            assert torch.allclose(seen.logits[0], plain_logits(target, context), atol=2e-4)
+            assert seen.mask_sha256 == verified.mask_sha256
+        assert len(calls) - before == (2 if len(first) == 0 else 3)
+    target.reset(context)
+    target.verify(context[-1], DraftTree())
+    target.commit([])
+    after = target.verify(5, DraftTree())
+    assert torch.allclose(after.logits[0], plain_logits(target, [*context, 5]), atol=2e-4)
+
+
+def test_a_new_sequence_forgets_what_was_read_before():
+    target = tiny_llama()
+    target.reset([1, 2, 3])
+    target.reset([7, 4])
+    assert torch.allclose(target.verify(4, DraftTree()).logits[0], plain_logits(target, [7, 4]), atol=2e-4)
+
+
+def forwards(target, monkeypatch) -> list[int]:
+    """Rows of each forward from now on."""
+    calls: list[int] = []
+    run = target._run
+
+    def counted(model, tokens, *rest, **settings):
+        calls.append(len(tokens))
+        return run(model, tokens, *rest, **settings)
+
+    monkeypatch.setattr(target, "_run", counted)
+    return calls
+
+
 def test_a_long_prompt_is_read_in_chunks(monkeypatch):
     target = tiny_llama()
     context = np.random.default_rng(1).integers(0, 13, 100).tolist()

@@ -111,6 +111,8 @@ def test_nan_in_a_number_is_refused():
         Trace.from_text(text)
     with pytest.raises(TraceError):
         Trace.from_text(text.replace("NaN", "1e999", 1))
+    with pytest.raises(TraceError):
+        Trace.from_text(text.replace("NaN", "9" * 400, 1))
 
 
 def test_files_that_cannot_be_read(tmp_path, monkeypatch):

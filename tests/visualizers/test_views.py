@@ -115,9 +115,12 @@ MATCHED = {"matched": 2, "hits": 3, "attempts": [{"length": 2, "hits": 3, "sourc
     ({"source": "fusion", "hits": 0, "attempts": []}, ["no_match.fusion"]),
 ])
 def test_a_match_is_said_to_be_where_it_was(details: dict, expected: list[str]) -> None:
-    step = Step(index=0, context_length=9, tree=TreeRecord(), committed=Committed([5], ["a"], ["bonus"]), details=details)
+    n = len(details.get("sources", ()))
+    tree = TreeRecord([7] * n, ["a"] * n, [-1] * n, None, None, [0.0] * n, ["rejected"] * n)
+    step = Step(index=0, context_length=9, tree=tree, committed=Committed([5], ["a"], ["bonus"]), details=details)
     facts = step_view(step)["facts"]
-    assert [fact["key"] for fact in facts] == [f"player.fact.{name}" for name in (*expected, "plain", "emitted")]
+    last = ("verified", "none_accepted") if n else ("plain", "emitted")
+    assert [fact["key"] for fact in facts] == [f"player.fact.{name}" for name in (*expected, *last)]
     for language in LANGUAGES:
         for fact in facts:
             catalogue(language, "player")[fact["key"]].format(datastore="d", **fact["values"])

@@ -125,20 +125,17 @@ function createChannel({ element, props, server, tab }) {
       new Blob([JSON.stringify(body)], { type: "application/json" }));
   }
 
-  async function saveTrace() {
+  async function saveTrace(what = "trace") {
     let answer;
     try {
-      answer = await lab.ask(server, "trace", { run });
+      answer = await lab.ask(server, "trace", { run, what, language: lab.language });
     } catch {
       return show({ ...status, lost: true });
     }
     if (answer.gone) return show({ ...status, gone: true });
     show({ ...status, lost: false });
-    const link = document.createElement("a");
-    link.href = URL.createObjectURL(new Blob([answer.text], { type: "application/json" }));
-    link.download = `speculation-trace-${run}.json`;
-    link.click();
-    URL.revokeObjectURL(link.href);
+    const [ending, type] = FILES[what];
+    lab.save(`speculation-${what}-${run}.${ending}`, answer.text, type);
   }
 
   /** The address of what is on screen: a reload, or a copied link, comes back to it. */

@@ -48,7 +48,7 @@ lab.controls = ({ element, run }) => {
       for (const choice of paces) choice.checked = choice.value === status.pace;
     }
     showLink(live?.run ? link(live.run) : "");
-    part("copy").disabled = part("save").disabled = !live?.run || live.steps === 0;
+    part("copy").disabled = part("save").disabled = more.disabled = !live?.run || live.steps === 0;
     lab.write(part("state"), sentence(status, busy, mine));
     part("state").dataset.state = status.state;
     const trouble = problem ?? troubleOf(status);
@@ -78,7 +78,8 @@ lab.controls = ({ element, run }) => {
       const share = status.fraction === null ? "" : ` ${Math.round(status.fraction * 100)} %`;
       return lab.say(status.stage) + share;
     }
-    const byHand = status.state === "paused" && status.pace === "hand" && mine;
+    // each step by hand is a moment of running: the words stay, or they would flicker
+    const byHand = ["paused", "running"].includes(status.state) && status.pace === "hand" && mine;
     const state = status.recorded ? "recorded" : byHand ? "by_hand" : status.state;
     const words = lab.say("controls.state." + state, { steps: channel()?.steps ?? 0 });
     return busy && !mine ? `${words} · ${lab.say("controls.following")}` : words;
@@ -98,6 +99,7 @@ lab.controls = ({ element, run }) => {
   buttons.stop.addEventListener("click", () => channel().control("stop"));
   for (const choice of paces) choice.addEventListener("change", () => channel().control("pace", choice.value));
   part("save").addEventListener("click", () => channel().saveTrace());
+  const more = lab.moreFiles(part("save"), (what) => channel().saveTrace(what));
   part("copy").addEventListener("click", async () => {
     const field = part("link");
     field.select();
@@ -126,6 +128,7 @@ lab.controls = ({ element, run }) => {
     }
   }, true);
 
+  nameSliders(element.closest(".lab-side"));
   lab.on("started", (answer) => settle(answer?.problem ?? null));
   lab.on("language", draw);
   lab.whenChannel("live", (live) => {
@@ -134,3 +137,19 @@ lab.controls = ({ element, run }) => {
   });
   draw();
 };
+
+/** Gradio names the two inputs of a slider in English, and anew with each change of its label: they get the page's words. */
+function nameSliders(form) {
+  const kinds = { number: '[data-testid="number-input"]', slider: '[data-testid="range-input"]' };
+  const name = () => {
+    for (const [kind, selector] of Object.entries(kinds)) {
+      for (const input of form.querySelectorAll(selector)) {
+        const label = input.closest(".block").querySelector('[data-testid="block-info"]')?.textContent ?? "";
+        const words = lab.say(`fields.${kind}`, { name: label });
+        if (input.getAttribute("aria-label") !== words) input.setAttribute("aria-label", words);
+      }
+    }
+  };
+  new MutationObserver(name).observe(form, { subtree: true, childList: true, attributeFilter: ["aria-label"] });
+  name();
+}

@@ -10,6 +10,7 @@ lab.replayPlayer = ({ element, props, server }) => {
 lab.replayPanel = ({ element, props, server }) => {
   const part = (name) => element.querySelector(`[data-part="${name}"]`);
   const file = part("file");
+  const opened = [];  // runs of the files that were opened here, the latest first
   let problem = null;
 
   const choices = props.bundled.map(({ id, title }) => {
@@ -20,15 +21,16 @@ lab.replayPanel = ({ element, props, server }) => {
     return { id, title, button };
   });
   part("bundled").replaceChildren(...choices.map(({ button }) => button));
+  const more = lab.moreFiles(part("save"), (what) => lab.channels.replay.saveTrace(what));
 
   function draw() {
     const channel = lab.channels.replay;
-    for (const { id, title, button } of choices) {
-      lab.write(button, title[lab.language]);
+    for (const { id, title, button } of [...choices, ...opened]) {
+      lab.write(button, title[lab.language] ?? title);
       button.setAttribute("aria-pressed", String(channel?.run === id));
     }
     lab.write(part("problem"), !problem ? "" : problem[lab.language] ?? lab.say(problem.key, problem));
-    part("save").disabled = !channel?.run || channel.steps === 0;
+    part("save").disabled = more.disabled = !channel?.run || channel.steps === 0;
     lab.word(element);
   }
 
@@ -38,27 +40,42 @@ lab.replayPanel = ({ element, props, server }) => {
     draw();
   }
 
-  async function read(chosen) {
-    if (!chosen) return;
+  /** A file that was read stays in the list, beside the others. */
+  function keep({ run, title }) {
+    const button = document.createElement("button");
+    button.type = "button";
+    button.className = "lab-choice";
+    button.addEventListener("click", () => open(run));
+    opened.unshift({ id: run, title, button });
+    part("opened").prepend(button);
+    lab.channels.replay.attach(run);
+  }
+
+  /** Several at once: the first that cannot be read is named, the others are opened all the same. */
+  async function readAll(files) {
     problem = null;
+    for (const file of [...files]) await read(file);
+  }
+
+  async function read(chosen) {
     if (chosen.size > MOST_BYTES) {
-      problem = { key: "replay.too_large", most: MOST_BYTES / 1024 / 1024 };
+      problem ??= { key: "replay.too_large", most: MOST_BYTES / 1024 / 1024 };
       return draw();
     }
     part("busy").hidden = false;
     try {
       const answer = await lab.ask(server, "open_trace", { name: chosen.name, text: await chosen.text() });
-      if (answer.problem) problem = answer.problem;
-      else lab.channels.replay.attach(answer.run);
+      if (answer.problem) problem ??= answer.problem;
+      else keep(answer);
     } catch {
-      problem = { key: "controls.no_answer" };
+      problem ??= { key: "controls.no_answer" };
     }
     part("busy").hidden = true;
     draw();
   }
 
   file.addEventListener("change", async () => {
-    await read(file.files[0]);
+    await readAll(file.files);
     file.value = "";  // the same file may be chosen again
   });
   const drop = part("drop");
@@ -71,7 +88,7 @@ lab.replayPanel = ({ element, props, server }) => {
   for (const name of ["dragleave", "drop"]) drop.addEventListener(name, () => drop.classList.remove("lab-over"));
   drop.addEventListener("drop", (event) => {
     event.preventDefault();
-    read(event.dataTransfer.files[0]);
+    readAll(event.dataTransfer.files);
   });
   part("save").addEventListener("click", () => lab.channels.replay.saveTrace());
   lab.on("language", draw);

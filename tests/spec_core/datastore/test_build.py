@@ -11,9 +11,10 @@ import numpy as np
 import pytest
 
 from spec_core.datastore import build, writer
-from spec_core.datastore.build import STAGES, build_store, default_store_name, ensure_default
+from spec_core.datastore.build import build_store, default_store_name, ensure_default
 from spec_core.datastore.corpus import Corpus, files_corpus
 from spec_core.datastore.format import StoreError, names
+from spec_core.datastore.shards import STAGES
 from spec_core.datastore.store import open_store
 from spec_core.models import Cancelled
 

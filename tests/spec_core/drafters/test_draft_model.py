@@ -64,3 +64,20 @@ def test_the_heuristic_schedule_lengthens_and_shortens():
     assert [len(step.tree.tokens) for step in twin][:3] == [2, 4, 6]
     stranger = run(tiny_llama(), drafter_of(tiny_llama(seed=5), sampling, length=5, schedule="heuristic"), sampling)[0]
     assert min(len(step.tree.tokens) for step in stranger[:-1]) < 5
+
+
+@pytest.mark.parametrize("temperature", [0.0, 1.0])
+def test_each_decision_shows_p_and_q_of_the_likeliest_tokens(temperature):
+    sampling = Sampling(temperature)
+    steps, _, _ = run(tiny_llama(), drafter_of(tiny_llama(seed=5), sampling), sampling, new=20, rule=RULES["speculative"])
+    judged = [entry for step in steps for entry in step.arithmetic if "bars" in entry]
+    assert judged
+    for entry in judged:
+        bars = {piece: (p, q) for piece, p, q in entry["bars"]}
+        assert [piece for piece, *_ in entry["top"]][0] in bars
+        p, q = bars[entry["piece"]]
+        assert q is not None
+        if temperature:
+            assert (p, q) == pytest.approx((entry["p"], entry["q"]), abs=1e-5)
+        heights = [max(p, q or 0) for p, q in bars.values()]
+        assert heights == sorted(heights, reverse=True)

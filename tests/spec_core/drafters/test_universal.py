@@ -96,8 +96,9 @@ def test_the_assistants_tokens_follow_the_text(tokenizer, data):
     start = len(context.ids)
     for a, b in zip([0, *cuts], [*cuts, len(raw)]):
         before = list(context.ids)
-        dropped = context.extend(raw[a:b])
-        assert context.ids[:len(before) - dropped] == before[:len(before) - dropped]
+        forgotten = context.extend(raw[a:b])
+        kept = len(before) - len(forgotten)
+        assert context.ids[:kept] == before[:kept] and forgotten == before[kept:]
         spelled = context.text.join(context.ids[start:])
         assert spelled.replace(b" ", b"") == raw[:b].removesuffix(context.begun).replace(b" ", b"")
 

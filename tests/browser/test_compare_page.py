@@ -1,0 +1,259 @@
+"""The Compare tab, and what can be taken away, in a real browser on a real server."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+from playwright.sync_api import Browser, Locator, Page, expect
+
+from spec_core.messages import catalogue
+
+OpenPage = Callable[..., Page]
+LONG = 240_000
+expect.set_options(timeout=30_000)  # the machine may be busy with the model
+
+
+def tab(page: Page) -> Locator:
+    return page.locator(".lab-compare")
+
+
+def part(page: Page, name: str) -> Locator:
+    return tab(page).locator(f'[data-part="{name}"]')
+
+
+def lane(page: Page, number: int) -> Locator:
+    return tab(page).locator(".lab-lane").nth(number)
+
+
+def choose(page: Page, number: int, drafter: str) -> None:
+    lane(page, number).locator(".lab-lane-head select").select_option(drafter)
+
+
+def compare(page: Page) -> None:
+    part(page, "run").click()
+    expect(part(page, "state")).to_have_text(catalogue("en")["compare.state.finished"], timeout=LONG)
+
+
+def small(page: Page, repetitions: int = 1) -> None:
+    """One short prompt, two lanes."""
+    tab(page).locator('[name="prompts"]').fill("for i in range(10):\n    print(i)\nfor i in range(10):\n")
+    tab(page).locator('[name="max_new_tokens"]').fill("12")
+    tab(page).locator('[name="dtype"]').select_option("float32")
+    tab(page).locator('[name="repetitions"]').fill(str(repetitions))
+    lane(page, 2).locator(".lab-remove").click()
+    choose(page, 0, "prompt-lookup")
+    choose(page, 1, "context")
+
+
+@pytest.fixture
+def compared(open_page: OpenPage) -> Page:
+    """A page with a small comparison that is done."""
+    page = open_page("?tab=compare", permissions=["clipboard-read", "clipboard-write"])
+    small(page)
+    compare(page)
+    expect(tab(page).locator('[data-chart="tokens"] .main-svg').first).to_be_visible(timeout=LONG)
+    return page
+
+
+def test_a_lane_shows_its_own_settings_only(open_page: OpenPage):
+    page = open_page("?tab=compare")
+    for drafter in ("suffix", "prompt-lookup"):
+        choose(page, 0, drafter)
+        lane(page, 0).locator("summary").first.click()
+        labels = lane(page, 0).locator(".lab-field:visible > span").all_inner_texts()
+        wanted = {text for key, text in catalogue("en").items()
+                  if re.fullmatch(rf"live\.{drafter}\.[a-z_]+", key)}
+        assert wanted <= set(labels), drafter
+    choose(page, 0, "rest")
+    expect(lane(page, 0).locator(".lab-field").first).to_contain_text("Datastore")
+
+
+def test_lanes_come_and_go(open_page: OpenPage):
+    page = open_page("?tab=compare")
+    expect(tab(page).locator(".lab-lane")).to_have_count(3)
+    part(page, "add").click()
+    expect(tab(page).locator(".lab-lane")).to_have_count(4)
+    expect(part(page, "add")).to_be_hidden()
+    for left in (3, 2, 1):
+        lane(page, 0).locator(".lab-remove").click()
+        expect(tab(page).locator(".lab-lane")).to_have_count(left)
+    expect(lane(page, 0).locator(".lab-remove")).to_be_hidden()
+
+
+def test_a_comparison_from_run_to_take_away(compared: Page):
+    page = compared
+    names = tab(page).locator(".lab-figures thead .lab-lane-name").all_inner_texts()
+    assert [name.strip() for name in names] == ["plain", "prompt-lookup", "context"]
+    expect(tab(page).locator('.lab-badge[data-same="true"]')).to_have_count(2)
+    assert tab(page).locator(".lab-best").count() >= 5
+    # sorting by a row keeps the focus, and puts the best first
+    row = tab(page).locator('[data-metric="tokens_per_call"]')
+    row.click()
+    expect(tab(page).locator('[data-metric="tokens_per_call"]')).to_be_focused()
+    cells = tab(page).locator("tr", has=page.locator('[data-metric="tokens_per_call"]')).locator("td").all_inner_texts()
+    numbers = [float(re.search(r"[\d.]+", cell)[0]) for cell in cells]
+    assert numbers == sorted(numbers, reverse=True)
+    expect(part(page, "hint")).to_have_text(catalogue("en")["compare.metric.tokens_per_call.about"])
+    # copies
+    part(page, "markdown").click()
+    expect(part(page, "copied")).not_to_be_empty()
+    markdown = page.evaluate("navigator.clipboard.readText()")
+    assert markdown.splitlines()[1].startswith("| --- |") and "Tokens per target call" in markdown
+    part(page, "csv").click()
+    page.wait_for_function("navigator.clipboard.readText().then((text) => text.startsWith('metric,'))")
+    with page.expect_download() as download:
+        part(page, "comparison").click()
+    assert json.loads(Path(download.value.path()).read_text())["format"] == "speculation-comparison"
+
+
+def test_the_race_runs_on_time_and_on_steps(compared: Page):
+    page = compared
+    counts = tab(page).locator(".lab-track-count")
+    expect(counts.first).to_contain_text("12 tokens")
+    whole = tab(page).locator(".lab-track-text").first.inner_text()
+    for text in tab(page).locator(".lab-track-text").all_inner_texts():
+        assert text == whole, "greedy and float32: the same text in every lane"
+    seek = part(page, "seek")
+    seek.fill("0")
+    expect(counts.first).to_contain_text("0 tokens")
+    part(page, "axis").select_option("steps")
+    seek.fill("0")
+    part(page, "speed").select_option("4")
+    part(page, "play").click()
+    expect(part(page, "play")).to_have_attribute("title", catalogue("en")["compare.race.pause"])
+    expect(part(page, "play")).to_have_attribute("title", catalogue("en")["compare.race.play"], timeout=LONG)
+    for count in counts.all_inner_texts():
+        assert count.startswith("12 tokens")
+
+
+def test_the_explorer_answers_to_its_sliders(compared: Page):
+    page = compared
+    expect(part(page, "advice")).to_contain_text("Tree budget for prompt-lookup")
+    before = part(page, "advice").inner_text()
+    part(page, "breakeven").locator('[name="alpha"]').fill("0.05")
+    part(page, "breakeven").locator('[name="c"]').fill("1")
+    expect(part(page, "advice")).to_contain_text(catalogue("en")["compare.advice.none"])
+    assert part(page, "advice").inner_text() != before
+    expect(part(page, "from")).to_have_value("")
+
+
+def test_the_link_opens_it_again_in_another_language(compared: Page, open_page: OpenPage):
+    link = compared.url
+    assert "tab=compare" in link and "run=" in link
+    other = open_page("?" + link.partition("?")[2] + "&lang=zh", locale="zh-CN", color_scheme="dark")
+    expect(part(other, "state")).to_have_text(catalogue("zh")["compare.state.finished"], timeout=LONG)
+    expect(tab(other).locator('[data-chart="depth"] .xtitle')).to_have_text(catalogue("zh")["compare.chart.depth"], timeout=LONG)
+    colour = tab(other).locator('[data-chart="depth"] .xtitle').evaluate("(title) => getComputedStyle(title).fill")
+    assert colour == "rgb(236, 238, 240)"
+
+
+def test_a_lane_that_fails_says_so_and_the_others_go_on(open_page: OpenPage):
+    page = open_page("?tab=compare")
+    small(page)
+    choose(page, 1, "rest")
+    store = lane(page, 1).locator(".lab-field select").first
+    store.evaluate("(list) => { list.append(new Option('no-such-store')); list.value = 'no-such-store'; }")
+    compare(page)
+    expect(tab(page).locator(".lab-figures th .lab-problem")).to_contain_text("no-such-store")
+    expect(tab(page).locator('.lab-badge[data-same="true"]')).to_have_count(1)
+
+
+def test_an_empty_list_of_prompts_and_a_bad_file(open_page: OpenPage, tmp_path: Path):
+    page = open_page("?tab=compare")
+    tab(page).locator('[name="prompts"]').fill(" \n---\n ")
+    part(page, "run").click()
+    expect(part(page, "problem")).to_have_text(catalogue("en")["compare.no_prompts"])
+    bad, good = tmp_path / "bad.jsonl", tmp_path / "good.jsonl"
+    bad.write_text("no json")
+    good.write_text('{"prompt": "<script>alert(1)</script>"}\n{"prompt": "二"}\n', encoding="utf-8")
+    part(page, "file").set_input_files(bad)
+    expect(part(page, "problem")).to_contain_text("Line 1 is not JSON")
+    part(page, "file").set_input_files(good)
+    expect(tab(page).locator('[name="prompts"]')).to_have_value("<script>alert(1)</script>\n---\n二")
+    expect(part(page, "problem")).to_be_empty()
+
+
+def test_stop_keeps_what_is_done(open_page: OpenPage):
+    page = open_page("?tab=compare")
+    small(page, repetitions=20)
+    part(page, "run").click()
+    expect(part(page, "stop")).to_be_enabled()
+    expect(tab(page).locator(".lab-badge").first).to_be_visible(timeout=LONG)
+    part(page, "stop").click()
+    expect(part(page, "state")).to_have_text(catalogue("en")["compare.state.stopped"], timeout=LONG)
+    expect(part(page, "race")).to_be_visible(timeout=LONG)
+
+
+def test_a_sweep_shows_its_optimum(open_page: OpenPage):
+    page = open_page("?tab=compare")
+    small(page)
+    tab(page).locator('[name="mode"][value="sweep"]').check(force=True)
+    tab(page).locator('[name="sweep-setting"]').select_option("length")
+    tab(page).locator('[name="sweep-values"]').fill("2, 8")
+    compare(page)
+    expect(tab(page).locator('[data-chart="sweep"] .legendtext', has_text="optimum:")).to_be_visible(timeout=LONG)
+    expect(part(page, "race")).to_be_hidden()
+
+
+# --- take it away ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("panel", ["text", "run", "timeline", "facts", "trie", "mask", "pseudo"])
+def test_any_panel_as_svg_and_png(open_page: OpenPage, panel: str, tmp_path: Path):
+    page = open_page()
+    node = page.locator(f"#lab-live-player .sp-panel-{panel}")
+    expect(page.locator("#lab-live-player .sp-panel-trie circle").first).to_be_attached()
+    saved = {}
+    for kind in ("SVG", "PNG"):
+        button = node.locator(".sp-export button", has_text=kind)
+        button.focus()
+        with page.expect_download() as download:
+            page.keyboard.press("Enter")
+        saved[kind] = tmp_path / download.value.suggested_filename
+        download.value.save_as(saved[kind])
+    root = ElementTree.parse(saved["SVG"]).getroot()
+    drawn = [element.tag.rpartition("}")[2] for element in root.iter()]
+    assert drawn.count("text") >= 2 and "script" not in drawn and "foreignObject" not in drawn
+    assert not [name for element in root.iter() for name in element.attrib if name in ("class", "style") or name.startswith("on")]
+    width, height = (round(float(root.get(name))) for name in ("width", "height"))
+    data = saved["PNG"].read_bytes()
+    assert data[:4] == b"\x89PNG" and abs(int.from_bytes(data[16:20]) - 2 * width) <= 2
+    assert abs(int.from_bytes(data[20:24]) - 2 * height) <= 2 and len(data) > 3000, "an empty picture is smaller"
+
+
+def test_pages_and_traces_open_several_at_once(open_page: OpenPage, chromium: Browser, tmp_path: Path):
+    page = open_page("?tab=replay")
+    replay = page.locator(".lab-replay")
+    expect(replay.locator('[data-part="save"]')).to_be_enabled()
+    files = []
+    for what, ending in (("trace", "json"), ("page", "html"), ("steps", "csv")):
+        replay.locator(".lab-more-files").click()
+        with page.expect_download() as download:
+            replay.locator(".lab-menu button", has_text=catalogue("en")[f"take.{what}"]).click()
+        files.append(tmp_path / f"saved.{ending}")
+        download.value.save_as(files[-1])
+    assert files[2].read_text().startswith("step,")
+    broken = tmp_path / "broken.html"
+    broken.write_text("<html></html>")
+    replay.locator('input[type="file"]').set_input_files([files[0], broken, files[1]])
+    expect(replay.locator('[data-part="opened"] button')).to_have_count(2)
+    expect(replay.locator(".lab-problem")).to_have_text(catalogue("en")["trace.no_page"])
+    # the page by itself, without any server
+    context = chromium.new_context(offline=True)
+    alone = context.new_page()
+    alone.goto(files[1].as_uri())
+    expect(alone.locator(".sp-panel-trie")).to_be_visible()
+    alone.keyboard.press("End")
+    assert alone.evaluate("specPlayer.state().step") > 0
+    context.close()
+
+
+def test_a_lane_opens_in_the_player(compared: Page):
+    tab(compared).locator(".lab-lane-tools button", has_text=catalogue("en")["compare.open"]).nth(1).click()
+    expect(compared.locator("#lab-replay-player .sp-run-name")).to_contain_text("prompt-lookup")
+    expect(compared).to_have_url(re.compile("tab=replay"))

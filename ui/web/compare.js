@@ -1,0 +1,187 @@
+// The Compare tab: starts a comparison, follows it, and draws what is measured.
+
+/** element holds the template of ui/templates_compare.py. */
+lab.compare = ({ element, props, server }) => {
+  const root = element.querySelector(".lab-compare");
+  const part = (name) => root.querySelector(`[data-part="${name}"]`);
+  const form = compareForm(root, props.offer);
+  const race = compareRace(root);
+  const prompt = () => Number(part("prompt").value || 0);
+  let run = null, attached = 0, version = 0;
+  let status = null, problem = null;
+  let drawn = null;  // which state of the comparison the race and the charts show
+
+  const charts = compareCharts(root, server, { run: () => run, prompt });
+  const table = compareTable(root, take);
+  const busy = () => status !== null && !OVER.includes(status.state);
+  const mine = () => Boolean(run && lab.keys()[run]);
+
+  async function start() {
+    if (busy() && mine()) return;
+    problem = null;
+    part("run").disabled = true;
+    try {
+      const answer = await lab.ask(server, "start", form.asked());
+      if (answer.problem) problem = answer.problem;
+      else attach(answer.run, answer.key);
+    } catch {
+      problem = { key: "controls.no_answer" };
+    }
+    draw();
+  }
+
+  /** Follow a comparison; key: proof that this browser started it. */
+  function attach(id, key = null) {
+    if (key) lab.keepKey(id, key);
+    [run, version, status, drawn] = [id, 0, null, null];
+    charts.forget();
+    writeAddress();
+    follow(++attached);
+  }
+
+  async function follow(mineIs) {
+    let failures = 0;
+    while (mineIs === attached) {
+      let answer;
+      try {
+        answer = await lab.ask(server, "changes", { run, follower: lab.follower, version });
+      } catch {
+        problem = { key: "controls.lost" };
+        draw();
+        await new Promise((wake) => setTimeout(wake, BACK_OFF_MS[Math.min(failures++, BACK_OFF_MS.length - 1)]));
+        continue;
+      }
+      if (mineIs !== attached) return;
+      failures = 0;
+      problem = answer.gone ? { key: "compare.gone" } : null;
+      if (answer.gone) return draw();
+      ({ version, status } = answer);
+      draw();
+      if (!busy()) return;
+    }
+  }
+
+  function draw() {
+    const running = busy();
+    part("run").disabled = running && mine();
+    part("stop").disabled = !(running && mine());
+    const trouble = problem ?? status?.error;
+    lab.write(part("problem"), !trouble ? "" : trouble[lab.language] ?? lab.say(trouble.key));
+    lab.write(part("state"), status ? sentence() : "");
+    const fraction = status?.fraction;
+    part("progress").hidden = !running;
+    if (typeof fraction === "number") part("progress").value = fraction;
+    else part("progress").removeAttribute("value");
+    const measured = Boolean(status?.lanes.some(({ figures, error }) => figures || error));
+    part("empty").hidden = measured;
+    part("table").hidden = !measured;
+    if (measured) table.draw(status);
+    // race and charts wait until all is measured: drawing them takes time from what is measured
+    const whole = measured && !running && status.lanes.some(({ figures }) => figures);
+    for (const name of ["race", "why", "breakeven"]) part(name).hidden = !whole;
+    part("race").hidden = !whole || status.sweep !== null;
+    if (whole && drawn !== version) {
+      drawn = version;
+      showPrompts();
+      pictures();
+    }
+  }
+
+  async function pictures() {
+    const names = status.lanes.map(({ name }) => name);
+    try {
+      if (!status.sweep) race.open((await lab.ask(server, "race_of", { run, prompt: prompt() })).lanes, names);
+      await charts.draw();
+    } catch {
+      problem = { key: "controls.no_answer" };
+      lab.write(part("problem"), lab.say(problem.key));
+    }
+  }
+
+  function showPrompts() {
+    const { prompts } = status;
+    part("prompt-choice").hidden = prompts.length < 2;
+    fillOptions(part("prompt"), prompts.map((_, i) => String(i)),
+      (i) => `${Number(i) + 1}: ${prompts[i].trim().split("\n")[0].slice(0, 40)}`);
+  }
+
+  function sentence() {
+    const { state, stage, standing, queue_position: place, gives_way_after: minutes } = status;
+    if (state === "queued") {
+      return minutes === null ? lab.say("controls.state.queued", { place }) : lab.say("controls.state.queued_behind_pause", { place, minutes });
+    }
+    if (stage) return lab.say(stage) + (status.fraction === null ? "" : ` ${Math.round(100 * status.fraction)} %`);
+    if (state === "running" && standing) {
+      if (standing.fraction === 0) return lab.say("compare.state.warm_up", { name: status.lanes[standing.lane].name });
+      const left = standing.seconds_left === null ? lab.say("compare.state.estimating")
+        : lab.say("compare.state.left", { seconds: Math.ceil(standing.seconds_left) });
+      return lab.say("compare.state.running", { name: status.lanes[standing.lane].name, prompt: standing.prompt + 1,
+        prompts: status.prompts.length, repetition: standing.repetition + 1, repetitions: status.repetitions }) + left;
+    }
+    return lab.say(`compare.state.${state === "running" || state === "loading" ? "loading" : state}`);
+  }
+
+  async function take(what, lane) {
+    const answer = await lab.ask(server, "take", { run, what, lane, prompt: prompt(), language: lab.language });
+    if (what === "player" && answer.run) {
+      openTab("lab-tab-replay-button");  // gradio draws a tab when it is first opened; its player then begins by itself
+      lab.whenChannel("replay", (channel) => setTimeout(() => channel.attach(answer.run, { showBest: true })));
+    } else if (typeof answer.text === "string") {
+      if (what === "comparison") return lab.save(`speculation-comparison-${run}.json`, answer.text, "application/json");
+      const [ending, type] = FILES[what];
+      lab.save(`speculation-${status.lanes[lane].drafter}-${run}.${ending}`, answer.text, type);
+    }
+  }
+
+  function writeAddress() {
+    if (root.offsetParent === null) return;
+    lab.address({ tab: "compare", run, step: null });
+  }
+
+  async function readFile() {
+    const [chosen] = part("file").files;
+    if (!chosen) return;
+    try {
+      const answer = chosen.size > MOST_BYTES ? { problem: { key: "prompts.file_too_large" } }
+        : await lab.ask(server, "read_file", { name: chosen.name, text: await chosen.text() });
+      problem = answer.problem ?? null;
+      if (answer.prompts !== undefined) form.setPrompts(answer.prompts);
+    } catch {
+      problem = { key: "controls.no_answer" };
+    }
+    part("file").value = "";
+    draw();
+  }
+
+  async function copied(text) {
+    await lab.copy(text);
+    lab.write(part("copied"), lab.say("compare.copied"));
+    setTimeout(() => lab.write(part("copied"), ""), 2000);
+  }
+
+  part("run").addEventListener("click", start);
+  part("stop").addEventListener("click", () => lab.ask(server, "stop", { run, key: lab.keys()[run] }).catch(() => {}));
+  part("file").addEventListener("change", readFile);
+  part("prompt").addEventListener("change", pictures);
+  part("markdown").addEventListener("click", () => copied(table.markdown()));
+  part("csv").addEventListener("click", () => copied(table.csv()));
+  part("comparison").addEventListener("click", () => take("comparison", 0));
+  root.addEventListener("keydown", (event) => {
+    if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) {
+      event.preventDefault();
+      start();
+    }
+  });
+  lab.on("tab", writeAddress);
+  lab.on("language", () => {
+    lab.word(root);
+    form.relabel();
+    table.draw();
+    race.relabel();
+    charts.relabel();
+    draw();
+  });
+  lab.word(root);
+  if (lab.asked.get("tab") === "compare" && lab.asked.has("run")) attach(lab.asked.get("run"));
+  draw();
+};
