@@ -419,5 +419,5 @@ def test_every_message_of_the_tab_is_said_somewhere():
                 "compare.count.", "compare.reason.", "take.")
     for key in catalogue("en", "compare"):
         name = key.removeprefix("compare.chart.").removesuffix(".about")
-        assert key.startswith(prefixes) or re.search(rf'["\'`]{re.escape(key)}["\'`]|say\("{re.escape(name)}"', text) \
+        assert key.startswith(prefixes) or re.search(rf'["\'`]{re.escape(key)}["\'`]|(?:say|text)\("{re.escape(name)}"', text) \
             or f'data-say="{key}"' in text or key.removeprefix("compare.") in ("race", "table", "why", "breakeven"), key
