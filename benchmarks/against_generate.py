@@ -119,7 +119,7 @@ class Bench:
 
     def _decode(self, drafter: str, ids: list[int]) -> tuple[list[int], dict]:
         made = KINDS[drafter].make(self._material, self._drafters[drafter])
-        steps = list(decode(self.target, made, RULES[lab.DEFAULT_RULE], self._sampling, ids, self._budget))
+        steps = list(decode(self.target, made, RULES["one-draw"], self._sampling, ids, self._budget))
         figures = totals(steps)
         return [token for step in steps for token in step.committed.ids], {
             "calls": len(steps),

@@ -15,23 +15,16 @@ Everything is what the page and the command line use; nothing is decoded another
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from . import draft_models, lab
-from .drafters import AUTO, KINDS, Material, choose_rule, complete_settings
-from .drafters.base import Drafter, Limits
-from .drafters.settings import Budget as NodeBudget
+from . import lab
+from .drafters import AUTO, KINDS, complete_settings
 from .messages import UserError
-from .run_head import drafter_head, run_head
+from .run_head import MadeDrafter
 from .trace import Step, Trace
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from .datastore.store import Store
-    from .drafters.base import Draft
-    from .language_model import LanguageModel
     from .processors import Sampling
     from .target import TargetModel
 
@@ -51,29 +44,6 @@ def load_target(name: str = lab.DEFAULT, dtype: str = "auto") -> TargetModel:
     return lab.load_target(name, dtype)
 
 
-@dataclass(frozen=True)
-class MadeDrafter:
-    """A drafter, and what it was made from: its trace says so. Itself a ``Drafter``."""
-
-    name: str
-    settings: dict[str, Any]
-    inner: Drafter = field(repr=False)
-    datastore: Store | None = field(default=None, repr=False)
-    model: LanguageModel | None = field(default=None, repr=False)
-
-    def reset(self, context: Sequence[int]) -> None:
-        """Begin a new sequence."""
-        self.inner.reset(context)
-
-    def propose(self, limits: Limits) -> Draft:
-        """The drafter's own draft."""
-        return self.inner.propose(limits)
-
-    def commit(self, tokens: Sequence[int]) -> None:
-        """These tokens now follow the context."""
-        self.inner.commit(tokens)
-
-
 def make_drafter(name: str, target: TargetModel, *, datastore: str = lab.DEFAULT_DATASTORE,
                  draft_model: str = lab.DEFAULT_DRAFT_MODEL, sampling: Sampling | None = None,
                  **settings: Any) -> MadeDrafter:
@@ -90,21 +60,11 @@ def make_drafter(name: str, target: TargetModel, *, datastore: str = lab.DEFAULT
     Raises:
         UserError: an unknown name or setting, a value outside its range, or models that do not fit together.
     """
-    from .drafters.budget import cost_curve
     from .processors import Sampling as Greedy
 
     if name not in KINDS:
         raise UserError("request.unknown", what="drafter", value=name, choices=", ".join(KINDS))
-    kind, complete = KINDS[name], complete_settings(name, settings)
-    store = lab.open_datastore(datastore, target) if kind.needs_datastore else None
-    assistant = None
-    if kind.draft_model:
-        assistant = draft_models.load(draft_model, target, str(target.dtype).removeprefix("torch."))
-        if kind.draft_model == "same":
-            draft_models.check_pair(assistant, target)
-    costs = cost_curve(target) if complete.get("budget") == NodeBudget.AUTO else None
-    made = kind.make(Material(target.pieces, store, costs, target, assistant, sampling or Greedy()), complete)
-    return MadeDrafter(name, complete, made, store, assistant)
+    return lab.make_drafter(name, target, complete_settings(name, settings), sampling or Greedy(), datastore, draft_model)
 
 
 class Decoding(lab.Generation):
@@ -136,17 +96,10 @@ def decode(target: TargetModel, drafter: MadeDrafter, prompt: str, *, chat: bool
     Raises:
         UserError: something is outside its range, or does not fit.
     """
-    from .acceptance import RULES
-    from .decoder import Budget
-    from .decoder import decode as steps_of
     from .processors import Sampling as Greedy
 
     sampling = sampling or Greedy()
-    lab.check(lab.Request(prompt, chat, drafter=drafter.name, drafter_settings=drafter.settings, rule=rule,
-                          max_new_tokens=max_new_tokens, **asdict(sampling)))
-    chosen = RULES[choose_rule(drafter.name, drafter.settings, rule)]
+    checked = lab.check(lab.Request(prompt, chat, drafter=drafter.name, drafter_settings=drafter.settings, rule=rule,
+                                    max_new_tokens=max_new_tokens, **asdict(sampling)))
     ids = lab.encode_prompt(target, prompt, chat)
-    run = run_head(target, prompt, chat, ids, drafter_head(drafter.name, drafter.settings, drafter.model),
-                   drafter.datastore, chosen, sampling, max_new_tokens)
-    return Decoding(Trace(run), lambda: steps_of(target, drafter, chosen, sampling, ids, Budget(max_new_tokens)),
-                    lambda output: target.tokenizer.decode(output, skip_special_tokens=True))
+    return Decoding.of(target, drafter, checked["rule"], sampling, prompt, chat, ids, max_new_tokens)

@@ -7,11 +7,9 @@ first target does.
 from __future__ import annotations
 
 import threading
-import uuid
 from collections.abc import Callable, Generator, Iterator, Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from . import draft_models, models, runtime
 from .drafters import AUTO, FITTING, KINDS, Material, choose_rule, complete_settings
@@ -19,18 +17,19 @@ from .drafters.settings import Budget as NodeBudget
 from .drafters.settings import number, whole_number
 from .messages import UserError
 from .models import DEFAULT, KNOWN, Cancelled, IsCancelled, Progress
+from .run_head import MadeDrafter, run_head
 from .trace import Step, Trace
 
 if TYPE_CHECKING:
     from .datastore.store import Store
+    from .processors import Sampling
     from .target import TargetModel
 
 DEFAULT_DATASTORE = "python-stdlib"
 DEFAULT_DRAFT_MODEL = "nano"
 MOST_NEW_TOKENS = 4096
-DEFAULT_RULE = "one-draw"
 
-__all__ = ["Cancelled", "Generation", "Request", "check", "choices", "prepare"]
+__all__ = ["Cancelled", "Generation", "Request", "check", "choices", "make_drafter", "prepare"]
 
 
 @dataclass(frozen=True)
@@ -61,6 +60,18 @@ class Generation:
     trace: Trace
     _steps: Callable[[], Generator[Step, None, str]]
     _text: Callable[[list[int]], str]
+
+    @classmethod
+    def of(cls, target: TargetModel, drafter: MadeDrafter, rule: str, sampling: Sampling, prompt: str, chat: bool,
+           prompt_ids: list[int], max_new_tokens: int) -> Self:
+        """A run that begins when its first step is asked for; everything is checked already."""
+        from .acceptance import RULES
+        from .decoder import Budget, decode
+
+        judge = RULES[rule]
+        return cls(Trace(run_head(target, prompt, chat, prompt_ids, drafter, judge, sampling, max_new_tokens)),
+                   lambda: decode(target, drafter, judge, sampling, prompt_ids, Budget(max_new_tokens)),
+                   lambda ids: target.tokenizer.decode(ids, skip_special_tokens=True))
 
     def steps(self) -> Iterator[Step]:
         """The steps, made as they are asked for. Closing the iterator between two steps stops the run."""
@@ -139,47 +150,46 @@ def prepare(request: Request, progress: Progress = lambda stage, fraction: None,
     checked = check(request)
     target = load_target(request.target, request.dtype, progress, cancelled)
     prompt_ids = encode_prompt(target, request.prompt, request.chat)
-    kind = KINDS[request.drafter]
-    store = open_datastore(request.datastore, target, progress, cancelled) if kind.needs_datastore else None
+    from .processors import Sampling
+
+    sampling = Sampling(**checked["sampling"])
+    drafter = make_drafter(request.drafter, target, checked["drafter_settings"], sampling, request.datastore,
+                           request.draft_model, progress, cancelled)
+    return Generation.of(target, drafter, checked["rule"], sampling, request.prompt, request.chat, prompt_ids,
+                         checked["max_new_tokens"])
+
+
+def make_drafter(name: str, target: TargetModel, settings: dict[str, Any], sampling: Sampling, datastore: str,
+                 draft_model: str, progress: Progress = lambda stage, fraction: None,
+                 cancelled: IsCancelled = lambda: False) -> MadeDrafter:
+    """A drafter with all that it drafts from.
+
+    Args:
+        name: a key of ``KINDS``.
+        settings: complete ones.
+        datastore, draft_model: used by the kinds that need one.
+
+    Raises:
+        UserError: as ``prepare``.
+        Cancelled: the caller asked to stop.
+    """
+    kind = KINDS[name]
+    store = open_datastore(datastore, target, progress, cancelled) if kind.needs_datastore else None
     assistant = None
     if kind.draft_model:
-        assistant = draft_models.load(request.draft_model, target, request.dtype, progress, cancelled)
+        assistant = draft_models.load(draft_model, target, str(target.dtype).removeprefix("torch."), progress, cancelled)
         if kind.draft_model == "same":
             draft_models.check_pair(assistant, target)
     if cancelled():
         raise Cancelled
-
-    from .acceptance import RULES
-    from .decoder import Budget, decode
-    from .drafters.budget import cost_curve
-    from .processors import Sampling
-
-    settings = checked["drafter_settings"]
     costs = None
     if settings.get("budget") == NodeBudget.AUTO:
+        from .drafters.budget import cost_curve
+
         progress("stage.measure", None)
         costs = cost_curve(target)
-    rule, sampling = RULES[checked["rule"]], Sampling(**checked["sampling"])
-    drafter = kind.make(Material(target.pieces, store, costs, target, assistant, sampling), settings)
-    run = {
-        "id": uuid.uuid4().hex[:12],
-        "created": datetime.now(UTC).isoformat(timespec="seconds"),
-        "prompt": request.prompt, "chat": request.chat,
-        "prompt_ids": prompt_ids, "prompt_pieces": target.pieces.of(prompt_ids),
-        "target": {"name": target.name, "dtype": str(target.dtype).removeprefix("torch."),
-                   "device": target.device.type, "vocab_size": target.vocab_size},
-        "drafter": {"name": request.drafter, "settings": settings,
-                    "model": None if assistant is None else assistant.name},
-        "datastore": None if store is None else {"name": store.name, "tokens": store.token_count,
-                                                 "fingerprint": store.fingerprint},
-        "acceptance": {"rule": rule.name, "lossless": rule.lossless, **checked["sampling"]},
-        "limits": {"max_new_tokens": checked["max_new_tokens"], "context": target.context_limit},
-    }
-    return Generation(
-        Trace(run),
-        lambda: decode(target, drafter, rule, sampling, prompt_ids, Budget(checked["max_new_tokens"])),
-        lambda ids: target.tokenizer.decode(ids, skip_special_tokens=True),
-    )
+    made = kind.make(Material(target.pieces, store, costs, target, assistant, sampling), settings)
+    return MadeDrafter(name, settings, made, store, assistant)
 
 
 def encode_prompt(target: TargetModel, prompt: str, chat: bool) -> list[int]:
