@@ -93,4 +93,4 @@ def _fingerprint_of(name: str) -> str | None:
 def _fingerprint_of_local(name: str) -> str:
     from .datastore.encoding import fingerprint
 
-    return fingerprint(models.load_tokenizer(name))
+    return fingerprint(models.local_tokenizer(name))

@@ -161,7 +161,8 @@ def local_tokenizer(name: str) -> Any:
         raise UserError("explore.no_tokenizer", target=name[:80])
     if not (folder / "tokenizer.json").is_file():
         return load_tokenizer(str(folder))  # of an old form, which transformers converts
-    from transformers import PreTrainedTokenizerFast
+    with runtime.IMPORTING:
+        from transformers import PreTrainedTokenizerFast
 
     with _readable(name):
         return PreTrainedTokenizerFast.from_pretrained(folder, local_files_only=True)
@@ -170,6 +171,7 @@ def local_tokenizer(name: str) -> Any:
 def load_target(name: str, dtype: str = "auto", progress: Progress = lambda stage, fraction: None,
                 cancelled: IsCancelled = lambda: False) -> Any:
     """A ``TargetModel``, ready to decode. Raises ``UserError`` as ``path_of`` does."""
+    runtime.prepare_torch()
     from .target import TargetModel
 
     return TargetModel(*_load(name, dtype, progress, cancelled))
@@ -178,6 +180,7 @@ def load_target(name: str, dtype: str = "auto", progress: Progress = lambda stag
 def load_language_model(name: str, dtype: str = "auto", progress: Progress = lambda stage, fraction: None,
                         cancelled: IsCancelled = lambda: False) -> Any:
     """A ``LanguageModel`` with a cache of its own, to draft with. Raises ``UserError`` as ``path_of`` does."""
+    runtime.prepare_torch()
     from .language_model import LanguageModel
 
     return LanguageModel(*_load(name, dtype, progress, cancelled))

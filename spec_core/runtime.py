@@ -35,10 +35,20 @@ def cpus() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-@cache
+IMPORTING = threading.RLock()
+"""Hold it while importing from ``transformers``: two threads that do so for the first time can find it half made."""
+
+
 def prepare_torch() -> None:
-    """Set threads and quieten the libraries, once."""
+    """Load the libraries, set threads and quieten them, once. Call it before anything that imports them in a thread."""
+    with IMPORTING:
+        _prepare_torch()
+
+
+@cache
+def _prepare_torch() -> None:
     import torch
+    from transformers import AttentionInterface, AutoModelForCausalLM, AutoTokenizer, cache_utils  # noqa: F401
     from transformers.utils import logging
 
     torch.set_num_threads(min(cpus(), MOST_THREADS))

@@ -124,3 +124,23 @@ def test_greedy_rest_equals_generate_on_real_prompts(smollm2, request, which, pl
     list(generation.steps())
     trace = generation.trace
     assert trace.output_ids == greedy_by_transformers(smollm2, trace.run["prompt_ids"], 32, penalty)
+
+
+def test_first_imports_of_two_threads_do_not_meet():
+    """A tokenizer is read for the page while the first run loads its model: neither finds a half-made module."""
+    subprocess.run([sys.executable, "-c", """
+import threading
+from spec_core import models
+failed = []
+def attempt(work):
+    try:
+        work()
+    except Exception as error:
+        failed.append(repr(error))
+threads = [threading.Thread(target=attempt, args=(work,)) for work in (
+    lambda: models.local_tokenizer(models.DEFAULT), lambda: models.load_target(models.DEFAULT),
+    lambda: models.load_tokenizer(models.DEFAULT), lambda: models.local_tokenizer(models.DEFAULT))]
+for thread in threads: thread.start()
+for thread in threads: thread.join()
+assert not failed, failed
+"""], check=True)
