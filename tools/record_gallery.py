@@ -49,7 +49,7 @@ RUNS: dict[str, dict] = {
     "plain-code": CODE | {"drafter": "none"},
     "prompt-lookup-repeat": REPEAT | {"drafter": "prompt-lookup"},
     "context-repeat": REPEAT | {"drafter": "context"},
-    "suffix-repeat": REPEAT | {"drafter": "suffix"},
+    "suffix-again": REPEAT | {"drafter": "suffix"},
     "fusion-code": CODE | {"drafter": "fusion"},
     "draft-model-code": CODE | {"drafter": "draft-model"},
     "draft-model-sampled": STORY | SAMPLED | {"drafter": "draft-model"},
@@ -67,7 +67,8 @@ def main() -> None:
     options = parser.parse_args()
     for name in options.names or RUNS:
         request = lab.Request(**{"max_new_tokens": 96} | RUNS[name])
-        for _ in lab.prepare(request).steps():  # warm up: what is compiled or read once is in no run
+        # warm up: what is compiled or read once is in no run; SuffixDecoding also remembers the output
+        for _ in lab.prepare(request).steps():
             pass
         generation = lab.prepare(request)
         for _ in generation.steps():
