@@ -5,7 +5,8 @@
 
 Each prompt is decoded plainly and by every drafter there and back: the order is then
 reversed and each way's two times are added, so that a drift of the machine favours none.
-*Agreement* is the share of judged draft tokens that were accepted.
+*Agreement* is the share of judged draft tokens that were accepted; *cost* is the time of a drafted
+node ÷ that of a plain step, medians.
 """
 
 from __future__ import annotations
@@ -44,12 +45,17 @@ class Tally:
     accepted: int = 0
     judged: int = 0
     different: int = 0
+    draft_ms: list[float] = field(default_factory=list)
+    verify_ms: list[float] = field(default_factory=list)
 
     def count(self, steps: Sequence[Step]) -> None:
         """Add the steps of one run."""
         self.calls += len(steps)
         for step in steps:
             self.tokens += len(step.committed.ids)
+            self.verify_ms.append(step.ms["verify"])
+            if step.tree.tokens:
+                self.draft_ms.append(step.ms["draft"] / len(step.tree.tokens))
             self.accepted += step.tree.verdicts.count("accepted")
             self.judged += step.tree.verdicts.count("accepted") + step.tree.verdicts.count("rejected")
 
@@ -103,13 +109,14 @@ def decode(prompt: Prompt, settings: dict) -> tuple[float, list[Step]]:
 def report(name: str, temperature: float, tallies: dict[str, Tally]) -> None:
     """Print one table. Sampled outputs are other draws of the same law, so they are not compared."""
     print(f"\n{name}, T = {temperature:g}: {len(tallies[PLAIN].seconds)} prompts\n  {'drafter':26}{'agreement':>10}"
-          f"{'tokens/call':>13}{'speed ÷ plain, median (quartiles)':>36}{'differs':>9}")
+          f"{'cost':>8}{'tokens/call':>13}{'speed ÷ plain, median (quartiles)':>36}{'differs':>9}")
     plain = np.array(tallies[PLAIN].seconds)
     for way, tally in tallies.items():
         low, middle, high = np.percentile(plain / np.array(tally.seconds), [25, 50, 75])
         agreement = f"{tally.accepted / tally.judged:.2f}" if tally.judged else "–"
+        cost = f"{np.median(tally.draft_ms) / np.median(tallies[PLAIN].verify_ms):.1%}" if tally.draft_ms else "–"
         differs = str(tally.different) if temperature == 0 else "–"
-        print(f"  {way:26}{agreement:>10}{tally.tokens / tally.calls:13.2f}"
+        print(f"  {way:26}{agreement:>10}{cost:>8}{tally.tokens / tally.calls:13.2f}"
               f"{f'{middle:.2f}× ({low:.2f}–{high:.2f})':>36}{differs:>9}", flush=True)
 
 

@@ -14,29 +14,11 @@ from pathlib import Path
 
 from spec_core import lab
 from spec_core.terminal import summary
+from ui.examples import EXAMPLES
 
 TRACES = Path(__file__).resolve().parent.parent / "assets" / "traces"
 
-CODE = {"prompt": '''import argparse
-import json
-
-
-def load_records(path):
-    """Read a JSON file and return its list of records."""
-    with open(path, encoding="utf-8") as'''}
-REPEAT = {"prompt": '''def to_json(self):
-    return {
-        "name": self.name,
-        "size": self.size,
-        "owner": self.owner,
-        "created": self.created,
-    }
-
-
-def from_json(cls, data):
-    return cls(
-        name=data["name"],
-        size='''}
+CODE, REPEAT = ({"prompt": example.prompt} for name in ("code", "repeat") for example in EXAMPLES if example.name == name)
 CHAT = {"chat": True, "prompt": "Write a Python function that reads a CSV file with the csv module and returns a list of "
                                 "dictionaries. Show how to call it.\n"}
 STORY = {"chat": True, "prompt": "Tell a short story about a lighthouse and a lost letter."}

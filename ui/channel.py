@@ -102,7 +102,13 @@ def text_of(data: Any, name: str) -> str:
     return value if isinstance(value, str) else ""
 
 
-def whole_of(data: Any, name: str) -> int:
-    """The whole number under a name, 0 where there is none."""
+def whole_of(data: Any, name: str, missing: int = 0) -> int:
+    """The whole number under a name, ``missing`` where there is none."""
     value = value_of(data, name)
-    return value if isinstance(value, int) else 0
+    return value if isinstance(value, int) and not isinstance(value, bool) else missing
+
+
+def list_of(data: Any, name: str) -> list[Any]:
+    """The list under a name, empty where there is none."""
+    value = value_of(data, name)
+    return value if isinstance(value, list) else []

@@ -23,7 +23,7 @@ from spec_core.messages import UserError
 from spec_core.models import KNOWN, IsCancelled, Progress
 from visualizers.explore import coverage_view, draft_view, sources_view
 
-from .channel import part
+from .channel import part, text_of
 from .errands import Errands
 from .examples import EXAMPLES
 from .job import sentence, whole_characters
@@ -181,7 +181,7 @@ def server_functions(explorers: Explorers) -> list[Callable[..., Any]]:
 
     async def errand(data: Any) -> dict[str, Any]:
         """How far a replay or a build is; ``cancel`` ends it."""
-        name = _text(data, "errand")
+        name = text_of(data, "errand")
         found = replays.get(name) or builds.get(name)
         if found is None:
             return {"state": "cancelled"}
@@ -199,8 +199,8 @@ class _Asked:
         stores = data.get("stores") if isinstance(data, dict) else None
         stores = [store for store in stores if isinstance(store, str)] if isinstance(stores, list) else []
         self.stores = [whole_characters(store) for store in stores[:MAX_STORES]] or [""]
-        self.target = whole_characters(_text(data, "target")) or next(iter(KNOWN))
-        self.text = whole_characters(_text(data, "text"))
+        self.target = whole_characters(text_of(data, "target")) or next(iter(KNOWN))
+        self.text = whole_characters(text_of(data, "text"))
         self.context = self.text[-MAX_CONTEXT:]
         given = data.get("settings") if isinstance(data, dict) else None
         self.settings = {name: given[name] for name in SETTINGS if name in given} if isinstance(given, dict) else {}
@@ -236,7 +236,3 @@ def _state(store: str) -> object:
         return None
     return status.st_mtime_ns, status.st_ino, status.st_size
 
-
-def _text(data: Any, name: str) -> str:
-    value = data.get(name) if isinstance(data, dict) else None
-    return value if isinstance(value, str) else ""

@@ -25,7 +25,7 @@ from spec_core.messages import UserError
 from spec_core.models import IsCancelled, Progress
 
 from .builds import Builds, Order
-from .channel import part
+from .channel import list_of, part, text_of, value_of, whole_of
 from .errands import Errands
 from .form import QUIET
 from .job import encode, sentence, whole_characters
@@ -66,7 +66,7 @@ def server_functions(uploads: Uploads, builds: Builds) -> list[Callable[..., Any
     functions = [*_of_corpora(uploads, builds, errands), *_of_stores(uploads, builds, errands)]
 
     async def news(data: Any) -> Response:
-        await builds.board.changed(_whole(data, "version", -1), 0, HOLD_SECONDS)
+        await builds.board.changed(whole_of(data, "version", -1), 0, HOLD_SECONDS)
         version = builds.board.version  # before the rest is looked at: what changes then is news
         stores = await asyncio.to_thread(manage.listed)
         return Response(encode({"version": version, "builds": builds.statuses(), "stores": list(map(_listed, stores))}),
@@ -78,9 +78,9 @@ def server_functions(uploads: Uploads, builds: Builds) -> list[Callable[..., Any
 def _of_corpora(uploads: Uploads, builds: Builds, errands: Errands) -> list[Callable[[Any], Any]]:
     def send(data: Any) -> Any:
         """Some bytes of some files; opens the upload where none is named."""
-        parts = [_part(item) for item in _list(data, "parts")]
-        name = _text(data, "upload")
-        upload = uploads.get(name) if name else uploads.open(store=_value(data, "store") is True)
+        parts = [_part(item) for item in list_of(data, "parts")]
+        name = text_of(data, "upload")
+        upload = uploads.get(name) if name else uploads.open(store=value_of(data, "store") is True)
         try:
             upload.add(parts)
         except UserError as error:
@@ -91,16 +91,16 @@ def _of_corpora(uploads: Uploads, builds: Builds, errands: Errands) -> list[Call
 
     def forget(data: Any) -> Any:
         """Files of an upload, or all of it."""
-        files = [file for file in _list(data, "files") if isinstance(file, int)]
+        files = [file for file in list_of(data, "files") if isinstance(file, int)]
         if files:
-            uploads.get(_text(data, "upload")).remove(files)
+            uploads.get(text_of(data, "upload")).remove(files)
         else:
-            uploads.drop(_text(data, "upload"))
+            uploads.drop(text_of(data, "upload"))
         return {}
 
     def look_through(data: Any) -> Any:
         """Begin a survey."""
-        upload, field = uploads.take(_text(data, "upload")), whole_characters(_text(data, "field"))
+        upload, field = uploads.take(text_of(data, "upload")), whole_characters(text_of(data, "field"))
 
         def work(progress: Progress, cancelled: IsCancelled) -> Any:
             try:
@@ -116,13 +116,13 @@ def _of_corpora(uploads: Uploads, builds: Builds, errands: Errands) -> list[Call
             raise UserError("studio.busy") from error
 
     def build_it(data: Any) -> Any:
-        order = Order(_text(data, "name").strip(), whole_characters(_text(data, "target")).strip(),
-                      _value(data, "chat") is True, whole_characters(_text(data, "field")), _value(data, "grow") is True)
-        build = builds.start(order, _text(data, "upload"))
+        order = Order(text_of(data, "name").strip(), whole_characters(text_of(data, "target")).strip(),
+                      value_of(data, "chat") is True, whole_characters(text_of(data, "field")), value_of(data, "grow") is True)
+        build = builds.start(order, text_of(data, "upload"))
         return {"build": build.id, "key": build.key}
 
     def cancel(data: Any) -> Any:
-        builds.cancel(_text(data, "build"), _text(data, "key"))
+        builds.cancel(text_of(data, "build"), text_of(data, "key"))
         return {}
 
     return [send, forget, look_through, build_it, cancel]
@@ -130,11 +130,11 @@ def _of_corpora(uploads: Uploads, builds: Builds, errands: Errands) -> list[Call
 
 def _of_stores(uploads: Uploads, builds: Builds, errands: Errands) -> list[Callable[[Any], Any]]:
     def look(data: Any) -> Any:
-        errand = errands.get(_text(data, "errand"))
+        errand = errands.get(text_of(data, "errand"))
         return {"state": "cancelled"} if errand is None else errand.look()
 
     def give_up(data: Any) -> Any:
-        errand = errands.get(_text(data, "errand"))
+        errand = errands.get(text_of(data, "errand"))
         if errand is not None:
             errand.cancel()
         return {}
@@ -147,17 +147,17 @@ def _of_stores(uploads: Uploads, builds: Builds, errands: Errands) -> list[Calla
         return {}
 
     def rename(data: Any) -> Any:
-        name, new = _text(data, "name"), _text(data, "new").strip()
+        name, new = text_of(data, "name"), text_of(data, "new").strip()
         if builds.busy_with(new):
             raise UserError("studio.name_in_line", name=new)
         return change(name, lambda: manage.rename_store(name, new))
 
     def delete(data: Any) -> Any:
-        name = _text(data, "name")
+        name = text_of(data, "name")
         return change(name, lambda: manage.delete_store(name))
 
     def verify(data: Any) -> Any:
-        name = _text(data, "name")
+        name = text_of(data, "name")
 
         def work(progress: Progress, cancelled: IsCancelled) -> Any:
             progress("studio.stage.verify", None)
@@ -167,7 +167,7 @@ def _of_stores(uploads: Uploads, builds: Builds, errands: Errands) -> list[Calla
 
     def bring(data: Any) -> Any:
         """Begin to read a built store that was uploaded."""
-        upload = uploads.take(_text(data, "upload"))
+        upload = uploads.take(text_of(data, "upload"))
 
         def work(progress: Progress, cancelled: IsCancelled) -> Any:
             progress("studio.stage.verify", None)
@@ -187,7 +187,7 @@ def _of_stores(uploads: Uploads, builds: Builds, errands: Errands) -> list[Calla
             raise UserError("studio.busy") from error
 
     def download(data: Any) -> Any:
-        export = manage.export_store(_text(data, "name"))
+        export = manage.export_store(text_of(data, "name"))
         return StreamingResponse(export.blocks, media_type="application/x-tar",
                                  headers={"content-length": str(export.size)})
 
@@ -259,29 +259,10 @@ def _shown(text: str) -> str:
 
 def _part(item: Any) -> Part:
     try:
-        data = base64.b64decode(_text(item, "data"), validate=True)
+        data = base64.b64decode(text_of(item, "data"), validate=True)
     except (binascii.Error, ValueError) as error:
         raise UserError("studio.upload_lost") from error
-    file, at = _whole(item, "file", -1), _whole(item, "at", -1)
+    file, at = whole_of(item, "file", -1), whole_of(item, "at", -1)
     if not 0 <= file < 10**9 or at < 0 or len(data) > MOST_PART_BYTES:
         raise UserError("studio.upload_lost")
-    return Part(file, whole_characters(_text(item, "name"))[:1000] or "?", at, data)
-
-
-def _value(data: Any, name: str) -> Any:
-    return data.get(name) if isinstance(data, dict) else None
-
-
-def _text(data: Any, name: str) -> str:
-    value = _value(data, name)
-    return value if isinstance(value, str) else ""
-
-
-def _whole(data: Any, name: str, missing: int) -> int:
-    value = _value(data, name)
-    return value if isinstance(value, int) and not isinstance(value, bool) else missing
-
-
-def _list(data: Any, name: str) -> list[Any]:
-    value = _value(data, name)
-    return value if isinstance(value, list) else []
+    return Part(file, whole_characters(text_of(item, "name"))[:1000] or "?", at, data)

@@ -118,6 +118,21 @@ const lab = {
     if (element.textContent !== text) element.textContent = text;
   },
 
+  /** Call ``dropped`` with the event when something is dropped on an element, which shows that it would take it. */
+  dropZone(element, dropped) {
+    for (const name of ["dragenter", "dragover"]) {
+      element.addEventListener(name, (event) => {
+        event.preventDefault();
+        element.classList.add("lab-over");
+      });
+    }
+    for (const name of ["dragleave", "drop"]) element.addEventListener(name, () => element.classList.remove("lab-over"));
+    element.addEventListener("drop", (event) => {
+      event.preventDefault();
+      dropped(event);
+    });
+  },
+
   /** Word an element now and on every switch of the language. */
   keepWorded(element) {
     lab.word(element);

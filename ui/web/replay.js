@@ -78,16 +78,7 @@ lab.replayPanel = ({ element, props, server }) => {
     await readAll(file.files);
     file.value = "";  // the same file may be chosen again
   });
-  const drop = part("drop");
-  for (const name of ["dragenter", "dragover"]) {
-    drop.addEventListener(name, (event) => {
-      event.preventDefault();
-      drop.classList.add("lab-over");
-    });
-  }
-  for (const name of ["dragleave", "drop"]) drop.addEventListener(name, () => drop.classList.remove("lab-over"));
-  drop.addEventListener("drop", (event) => {
-    event.preventDefault();
+  lab.dropZone(part("drop"), (event) => {
     readAll(event.dataTransfer.files);
   });
   part("save").addEventListener("click", () => lab.channels.replay.saveTrace());

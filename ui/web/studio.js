@@ -306,16 +306,7 @@ lab.studio = ({ element, props, server, stores }) => {
       part(name).value = "";  // the same file may be chosen again
     });
   }
-  const drop = part("drop");
-  for (const name of ["dragenter", "dragover"]) {
-    drop.addEventListener(name, (event) => {
-      event.preventDefault();
-      drop.classList.add("lab-over");
-    });
-  }
-  for (const name of ["dragleave", "drop"]) drop.addEventListener(name, () => drop.classList.remove("lab-over"));
-  drop.addEventListener("drop", async (event) => {
-    event.preventDefault();
+  lab.dropZone(part("drop"), async (event) => {
     try {
       add(await droppedFiles(event.dataTransfer));
     } catch {
