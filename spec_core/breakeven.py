@@ -64,7 +64,7 @@ def observed(runs: Sequence[Trace], plain: Sequence[Trace]) -> Observed | None:
     """α, γ and c of a lane's runs beside those of plain decoding; None where nothing was drafted."""
     steps = [step for run in runs for step in run.steps]
     depths = [depth for depth in draft_depths(steps) if depth]
-    plain_ms = _mean_ms([step for run in plain for step in run.steps])
+    plain_ms = _mean_ms([step for run in plain for step in run.steps[1:]])  # the first was read with the prompt
     if not depths or not plain_ms:
         return None
     accepted = sum(step.tree.verdicts.count("accepted") for step in steps)

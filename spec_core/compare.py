@@ -18,7 +18,7 @@ from .drafters import AUTO, KINDS, complete_settings
 from .messages import UserError
 from .models import IsCancelled, Progress
 from .pieces import Pieces
-from .trace import PARTS, Trace
+from .trace import Trace
 
 PLAIN = "none"
 WARM_UP_TOKENS = 8
@@ -198,8 +198,8 @@ class Comparison:
 
 
 def seconds(trace: Trace) -> float:
-    """Of all parts of all steps. Reading the prompt is not among them: it is the same for every drafter."""
-    return sum(sum(step.ms.get(part, 0.0) for part in PARTS) for step in trace.steps) / 1000
+    """Of the whole run, reading the prompt included."""
+    return sum(step.total_ms for step in trace.steps) / 1000
 
 
 class _Clock:

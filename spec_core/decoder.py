@@ -19,7 +19,7 @@ from .drafters.base import Draft, Drafter, Limits
 from .processors import Processors, Sampling, largest
 from .runtime import ThreadGovernor
 from .target import TargetModel, Verification
-from .trace import Committed, Step, TreeRecord
+from .trace import PROMPT, Committed, Step, TreeRecord
 from .tree import DraftTree
 
 TOP, BARS = 5, 8
@@ -50,8 +50,10 @@ def decode(target: TargetModel, drafter: Drafter, rule: AcceptanceRule, sampling
         why it ended: ``eos``, ``length`` (the budget is spent) or ``context`` (the model's context is full).
     """
     processors, draws = Processors(sampling, target.vocab_size), Draws(sampling.seed)
+    began = perf_counter()
     for part in (target, drafter, processors):
         part.reset(prompt_ids)
+    read = perf_counter() - began
     root, length, produced, index = prompt_ids[-1], len(prompt_ids), 0, 0
     governor = ThreadGovernor()
 
@@ -87,6 +89,8 @@ def decode(target: TargetModel, drafter: Drafter, rule: AcceptanceRule, sampling
         ended = perf_counter()
         step.ms = {"draft": (drafted - began) * 1e3, "verify": (verified - drafted) * 1e3,
                    "accept": (accepted - verified) * 1e3, "overhead": (ended - accepted) * 1e3}
+        if index == 0:
+            step.ms[PROMPT] = read * 1e3
         yield step
 
         root, index = committed.ids[-1], index + 1

@@ -27,6 +27,8 @@ VERDICTS = ("accepted", "rejected", "unreached")
 KINDS = ("accepted", "recovered", "bonus")
 STOPS = ("eos", "length", "context", "stopped", "error")
 PARTS = ("draft", "verify", "accept", "overhead")
+PROMPT = "prompt"
+"""Beside the parts, in the first step's times only: reading the prompt."""
 
 
 @dataclass
@@ -67,7 +69,7 @@ class Step:
         committed: what was added.
         arithmetic: one entry a decision, as shown to the user.
         mask_sha256: of the (n + 1) × (n + 1) boolean mask that the target really used.
-        ms: milliseconds by part: draft, verify, accept, overhead.
+        ms: milliseconds by part: draft, verify, accept, overhead; of the first step also ``PROMPT``.
     """
 
     index: int
@@ -78,6 +80,15 @@ class Step:
     arithmetic: list[dict[str, Any]] = field(default_factory=list)
     mask_sha256: str = ""
     ms: dict[str, float] = field(default_factory=dict)
+
+    @property
+    def total_ms(self) -> float:
+        """Milliseconds of all parts, and of reading the prompt before the first step.
+
+        Reading the prompt may answer a first step that drafts nothing, so without it a plain run would seem shorter
+        than one that drafts by a forward that both took.
+        """
+        return self.ms.get(PROMPT, 0.0) + sum(self.ms.get(part, 0.0) for part in PARTS)
 
     def to_json(self) -> dict[str, Any]:
         """The step as plain lists and dicts."""
@@ -108,7 +119,8 @@ class Step:
             details=dict(details),
             arithmetic=list(arithmetic),
             mask_sha256=str(data.get("mask_sha256", "")),
-            ms={part: number(ms.get(part, 0.0), f"{where}: ms.{part}") for part in PARTS},
+            ms={part: number(ms.get(part, 0.0), f"{where}: ms.{part}")
+                for part in (*PARTS, *([PROMPT] if PROMPT in ms else []))},
         )
 
 
@@ -246,12 +258,12 @@ def totals(steps: Sequence[Step]) -> dict[str, Any]:
         drafted: drafted nodes; accepted: those that were accepted.
         acceptance_by_depth: for each depth d, accepted nodes at d ÷ steps whose walk
             reached depth d with at least one drafted node there.
-        tokens_per_second: tokens ÷ the time of all parts.
+        tokens_per_second: tokens ÷ the time of all parts and of reading the prompt.
         ms: total milliseconds by part.
     """
     tokens = sum(len(step.committed.ids) for step in steps)
     ms = {part: sum(step.ms.get(part, 0.0) for step in steps) for part in PARTS}
-    seconds = sum(ms.values()) / 1000
+    seconds = sum(step.total_ms for step in steps) / 1000
     reached: dict[int, int] = {}
     accepted: dict[int, int] = {}
     for step in steps:

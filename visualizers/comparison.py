@@ -51,14 +51,14 @@ def race(trace: Trace | None) -> dict[str, Any] | None:
     """A lane's run as it really went, step by step.
 
     Returns:
-        ends: milliseconds from the first step's begin to each step's end; pieces and kinds: of each step's
+        ends: milliseconds from the begin of reading the prompt to each step's end; pieces and kinds: of each step's
         committed tokens, a kind by its first letter.
     """
     if trace is None:
         return None
     ends, now = [], 0.0
     for step in trace.steps:
-        now += sum(step.ms.get(part, 0.0) for part in PARTS)
+        now += step.total_ms
         ends.append(round(now, 3))
     return {"ends": ends, "pieces": [step.committed.pieces for step in trace.steps],
             "kinds": ["".join(kind[0] for kind in step.committed.kinds) for step in trace.steps]}

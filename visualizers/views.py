@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from spec_core.trace import PARTS, Step, totals
+from spec_core.trace import PARTS, PROMPT, Step, totals
 from spec_core.tree import DraftTree
 
 from .alignment import alignment
@@ -80,7 +80,7 @@ def step_view(step: Step) -> dict[str, Any]:
         "decisions": decisions(step),
         "bars": bars(step),
         "alignment": alignment(details, tree.parents),
-        "ms": {part: round(step.ms.get(part, 0.0), 3) for part in PARTS},
+        "ms": {part: round(step.ms.get(part, 0.0), 3) for part in (*PARTS, PROMPT)},
         # One entry a depth the walk reached: 1 where a node was accepted. Sums of these
         # over the steps give acceptance by depth exactly as spec_core.trace defines it.
         "accepted_by_depth": [round(rate) for rate in totals([step])["acceptance_by_depth"]],

@@ -8,7 +8,7 @@
 
   SP.addTotals = (before, view) => {
     const ms = {};
-    for (const part of PARTS) ms[part] = (before?.ms[part] ?? 0) + (view.ms[part] ?? 0);
+    for (const part of [...PARTS, "prompt"]) ms[part] = (before?.ms[part] ?? 0) + (view.ms[part] ?? 0);
     const reached = [...(before?.reached ?? [])];
     const accepted = [...(before?.accepted ?? [])];
     view.accepted_by_depth.forEach((one, d) => {
@@ -17,7 +17,7 @@
     });
     const tokens = (before?.tokens ?? 0) + view.committed.pieces.length;
     const steps = (before?.steps ?? 0) + 1;
-    const seconds = PARTS.reduce((sum, part) => sum + ms[part], 0) / 1000;
+    const seconds = [...PARTS, "prompt"].reduce((sum, part) => sum + ms[part], 0) / 1000;
     return { steps, tokens, ms, reached, accepted,
       tokensPerCall: tokens / steps, tokensPerSecond: seconds ? tokens / seconds : 0 };
   };

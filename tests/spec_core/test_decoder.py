@@ -14,6 +14,7 @@ from spec_core.acceptance import OneDraw
 from spec_core.decoder import Budget, decode
 from spec_core.drafters.none import NoDrafter
 from spec_core.processors import Processors, Sampling
+from spec_core.trace import PROMPT, Step, totals
 from spec_core.tree import DraftTree
 from tests.spec_core.test_acceptance import SecondDraw
 from tests.tiny import ScriptedDrafter, random_tree, tiny_gemma, tiny_llama
@@ -202,7 +203,7 @@ def test_a_step_tells_the_truth_about_itself():
         last = accepted[-1] if accepted else -1
         assert step.committed.kinds == ["accepted"] * len(accepted) + ["recovered" if tree.children(last) else "bonus"]
         assert step.committed.pieces == target.pieces.of(step.committed.ids)
-        assert set(step.ms) == {"draft", "verify", "accept", "overhead"}
+        assert set(step.ms) == {"draft", "verify", "accept", "overhead"} | ({"prompt"} if step.index == 0 else set())
         length += len(step.committed.ids)
     assert length == len(prompt) + len(output)
 
@@ -213,3 +214,14 @@ def test_closing_between_steps_is_the_way_to_stop():
     next(generator)
     generator.close()
     assert run(target, NoDrafter(), prompt=[1], new=10)[1] == generate(target, [1], 10)
+
+
+def test_reading_the_prompt_is_timed_with_the_first_step_and_counts_in_the_whole():
+    """A first step without drafts is answered by that reading: leaving it out would give plain decoding a token for nothing."""
+    steps, _, _ = run(tiny_llama(), NoDrafter(), Sampling(), new=5)
+    assert [PROMPT in step.ms for step in steps] == [True, False, False, False, False]
+    assert steps[0].ms[PROMPT] > 0
+    assert steps[0].total_ms == pytest.approx(sum(steps[0].ms.values()))
+    assert totals(steps)["tokens_per_second"] == pytest.approx(5 / sum(step.total_ms for step in steps) * 1000)
+    again = [Step.from_json(step.to_json(), step.index) for step in steps]
+    assert [step.ms for step in again] == [pytest.approx(step.ms) for step in steps]
