@@ -77,40 +77,46 @@ def print_row(name: str, tokenizer: Any, queries: list[list[int]]) -> None:
     opening = time.perf_counter() - began
     store.check_tokenizer(tokenizer)
     drafter = RestDrafter(store, Pieces(tokenizer), budget=NODES, continuation=CONTINUATION)
-    times = {"match": [], "trie": [], "whole": [], "details": [], "published": []}
-    hits, biased = [], 0
+    biased, published, details = 0, [], []
     published_weights(store, queries[0], 16, 2, CONTINUATION, NODES)  # compiled or loaded
+    times, hits = time_retrieval(store, queries)
     gc.disable()
     for query in queries:
         t0 = time.perf_counter()
-        match = longest_match(store, query, 16, 2)
-        t1 = time.perf_counter()
-        trie = heaviest_nodes(store, match, CONTINUATION, NODES)
-        t2 = time.perf_counter()
-        trie.tree()
-        t3 = time.perf_counter()
-        times["match"].append(t1 - t0)
-        times["trie"].append(t2 - t1)
-        times["whole"].append(t3 - t0)
-        hits.append(match.hits)
-    for query in queries:
-        t0 = time.perf_counter()
         weights = published_weights(store, query, 16, 2, CONTINUATION, NODES)
-        times["published"].append(time.perf_counter() - t0)
+        published.append(time.perf_counter() - t0)
         exact = heaviest_nodes(store, longest_match(store, query, 16, 2), CONTINUATION, NODES).weights
         biased += weights.tolist() != sorted(exact, reverse=True)
     for query in queries:
         drafter.reset(query)
         t0 = time.perf_counter()
         drafter.propose(Limits(CONTINUATION, NODES))
-        times["details"].append(time.perf_counter() - t0)
+        details.append(time.perf_counter() - t0)
     gc.enable()
     rate, size = in_a_fresh_process(sorting, name)
+    times |= {"published": np.array(published), "details": np.array(details)}
     cells = {key: "{:.0f} / {:.0f}".format(*(np.percentile(values, [50, 99]) * 1e6)) for key, values in times.items()}
     print(f"{name:20}{store.token_count:>13,}{opening * 1e3:>9.2f}{cells['match']:>13}{cells['trie']:>13}"
           f"{cells['whole']:>13}{cells['details']:>14}"
           f"{cells['published']:>15}{biased / len(queries):>16.1%}{'{:.0f} / {:.0f}'.format(*np.percentile(hits, [50, 99])):>18}"
           f"{rate / 1e6:>10.1f}{size:>13.1f}", flush=True)
+
+
+def time_retrieval(store: Store, queries: list[list[int]]) -> tuple[dict[str, np.ndarray], np.ndarray]:
+    """Seconds of each query's "match", "trie", and "whole", the draft tree included, float64 [queries]; and its hits."""
+    times, hits = np.empty((3, len(queries))), np.empty(len(queries), np.int64)
+    gc.disable()
+    for i, query in enumerate(queries):
+        t0 = time.perf_counter()
+        match = longest_match(store, query, 16, 2)
+        t1 = time.perf_counter()
+        trie = heaviest_nodes(store, match, CONTINUATION, NODES)
+        t2 = time.perf_counter()
+        trie.tree()
+        times[:, i] = t1 - t0, t2 - t1, time.perf_counter() - t0
+        hits[i] = match.hits
+    gc.enable()
+    return dict(zip(("match", "trie", "whole"), times, strict=True)), hits
 
 
 def sorting(name: str) -> tuple[float, float]:
@@ -152,9 +158,12 @@ def packages_corpus() -> Corpus:
 def read_queries(tokenizer: Any, folder: str | None, most: int) -> list[list[int]]:
     """The last 16 tokens of every prefix of the prompts, shuffled."""
     sets = read_prompts(folder)
-    prompts = [prompt.text for prompt in sets.get("humaneval") or sets["bundled"]]
-    queries = [ids[max(0, end - 16):end] for ids in (tokenizer.encode(prompt) for prompt in prompts)
-               for end in range(2, len(ids))]
+    return queries_of(tokenizer, [prompt.text for prompt in sets.get("humaneval") or sets["bundled"]], most)
+
+
+def queries_of(tokenizer: Any, texts: list[str], most: int) -> list[list[int]]:
+    """The last 16 tokens of every prefix of some texts, shuffled, at most so many."""
+    queries = [ids[max(0, end - 16):end] for ids in map(tokenizer.encode, texts) for end in range(2, len(ids))]
     random.Random(0).shuffle(queries)
     return queries[:most]
 

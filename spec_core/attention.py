@@ -1,4 +1,4 @@
-"""Scaled dot product attention for one sequence with grouped key/value heads, without copying them.
+"""Scaled dot product attention with grouped key/value heads, without copying them.
 
 Query heads that share a key/value head are laid one after the other along the query
 axis, so that the cache is read as it lies: (1, kv heads, groups × queries, dim). The
@@ -23,21 +23,21 @@ def grouped_sdpa(module: torch.nn.Module, query: torch.Tensor, key: torch.Tensor
     """Attention in the signature of ``transformers``' attention interface.
 
     Args:
-        query: (1, heads, queries, dim); key, value: (1, kv heads, keys, dim).
+        query: (batch, heads, queries, dim); key, value: (batch, kv heads, keys, dim).
         attention_mask: a folded float mask (1, 1, groups × queries, keys); None where a lone query sees
             everything, or where several begin an empty cache and are causal.
 
     Returns:
-        (1, queries, heads, dim), and None for the weights.
+        (batch, queries, heads, dim), and None for the weights.
     """
-    _, heads, queries, dim = query.shape
+    batch, heads, queries, dim = query.shape
     if attention_mask is None and queries > 1:
         output = scaled_dot_product_attention(query, key, value, is_causal=True, scale=scaling,
                                               enable_gqa=heads != key.shape[1])
         return output.transpose(1, 2).contiguous(), None
-    folded = query.reshape(1, key.shape[1], -1, dim)
+    folded = query.reshape(batch, key.shape[1], -1, dim)
     output = scaled_dot_product_attention(folded, key, value, attn_mask=attention_mask, scale=scaling)
-    return output.reshape(1, heads, queries, value.shape[-1]).transpose(1, 2).contiguous(), None
+    return output.reshape(batch, heads, queries, value.shape[-1]).transpose(1, 2).contiguous(), None
 
 
 def fold_mask(visible: torch.Tensor, groups: int, dtype: torch.dtype) -> torch.Tensor:

@@ -5,7 +5,6 @@ The drafts are REST's own (``drafters.rest``), made by the same code as in a run
 
 from __future__ import annotations
 
-import codecs
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -16,15 +15,15 @@ import numpy as np
 
 from . import models
 from .coverage import Coverage, replay
-from .datastore.encoding import encoder
+from .datastore.encoding import encoder, spans
 from .datastore.index import longest_match
 from .datastore.store import Store, open_store
 from .drafters import complete_settings
 from .drafters.base import Draft, Limits
 from .drafters.rest import RestDrafter
 from .messages import UserError
-from .models import IsCancelled, Progress
-from .pieces import Pieces, read_bytes, show_bytes
+from .models import Cancelled, IsCancelled, Progress
+from .pieces import Pieces
 from .trace import Committed, Step, TreeRecord
 from .tree import ROOT
 
@@ -35,10 +34,10 @@ BEFORE, AFTER = 48, 32
 """Tokens shown before the matched suffix, and behind the node, at most, …"""
 LINES = 4
 """… and lines."""
+PART_CHARACTERS = 2**17
+"""A text to replay is tokenised in parts of so many characters, a tenth of a second each; it may be cancelled between them."""
 MOST_HITS = 2**20
 """Hits looked at for their documents; where there are more, these are said to be some of them."""
-CONTINUATION_BYTES = bytes(range(0x80, 0xC0))
-"""Bytes of UTF-8 that begin no character."""
 
 
 @dataclass(frozen=True)
@@ -174,10 +173,25 @@ class Explorer:
 
     def coverage(self, text: str, settings: Mapping[str, Any], progress: Progress = lambda stage, fraction: None,
                  cancelled: IsCancelled = lambda: False) -> Coverage:
-        """What the store would do for a target that wrote exactly ``text``; see ``coverage.replay``."""
-        drafter = self._drafter(settings)
-        progress("coverage.replay", 0.0)
-        return replay(drafter, self.store, self.ids(text), progress, cancelled)
+        """What the store would do for a target that wrote exactly ``text``; see ``coverage.replay``.
+
+        Args:
+            text: as for ``look``.
+            settings: as for ``look``.
+            progress: called with "coverage.tokenise", then "coverage.replay", and the share of it that is done.
+            cancelled: asked as often.
+
+        Raises:
+            UserError: fewer than two tokens, or a setting is wrong.
+            Cancelled: ``cancelled`` said so.
+        """
+        drafter, ids = self._drafter(settings), []
+        for begin, end in spans(text, PART_CHARACTERS):
+            progress("coverage.tokenise", begin / max(len(text), 1))
+            if cancelled():
+                raise Cancelled
+            ids += self.ids(text[begin:end])
+        return replay(drafter, self.store, ids, progress, cancelled)
 
     def _drafter(self, settings: Mapping[str, Any]) -> RestDrafter:
         return RestDrafter(self.store, self.pieces, **complete_settings(RestDrafter.name, settings))
@@ -198,9 +212,8 @@ class Explorer:
         end = int(starts[document + 1] if document + 1 < len(starts) else store.token_count) - 1  # the separator
         cuts = [max(start, position - BEFORE), position, position + matched, position + matched + depth,
                 min(end, position + matched + depth + AFTER)]
-        parts = [b"".join(map(read_bytes, self.pieces.of(store.tokens[low:high].tolist())))
-                 for low, high in zip(cuts, cuts[1:], strict=False)]
-        before, match, path, after = whole_characters(parts, cuts[0] == start, cuts[-1] == end)
+        runs = [store.tokens[low:high].tolist() for low, high in zip(cuts, cuts[1:], strict=False)]
+        before, match, path, after = self.pieces.texts(runs, cuts[0] == start, cuts[-1] == end)
         line = 1 + int(self._line_ends[store.tokens[start:position]].sum())
         before = "".join(before.splitlines(keepends=True)[-LINES:])
         after = "".join(after.splitlines(keepends=True)[:LINES])
@@ -210,25 +223,6 @@ class Explorer:
     def _line_ends(self) -> np.ndarray:
         """int64 [vocabulary]: line ends in each token."""
         return np.array([self.pieces[token].count("\n") for token in range(self.store.manifest.vocabulary)])
-
-
-def whole_characters(parts: list[bytes], from_start: bool, to_end: bool) -> list[str]:
-    """UTF-8 parts of one text as strings: a character that a cut goes through stands in the part that it ends in.
-
-    Args:
-        parts: bytes, one after the other.
-        from_start, to_end: False where the text was cut there, too: what is left of a
-            character at that edge is dropped. Other bytes that are no text show as ``⟨e4⟩``.
-    """
-    decoder = codecs.getincrementaldecoder("utf-8")("surrogateescape")
-    begun, texts = from_start, []
-    for part in parts:
-        part = part if begun else part.lstrip(CONTINUATION_BYTES)
-        begun = begun or bool(part)
-        texts.append(decoder.decode(part))
-    if to_end:
-        texts[-1] += decoder.decode(b"", final=True)
-    return [show_bytes(text.encode("utf-8", "surrogateescape")) for text in texts]
 
 
 def open_explorer(name: str, target: str = models.DEFAULT) -> Explorer:

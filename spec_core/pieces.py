@@ -1,21 +1,24 @@
-"""Display strings of tokens: one piece a token, nothing lost, no replacement characters."""
+"""Display strings of tokens: one piece a token, or a run of tokens as text; nothing lost, no replacement characters."""
 
 from __future__ import annotations
 
+import codecs
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import cache
 from typing import Any
 
 _BYTE_TOKEN = re.compile(r"<0x([0-9A-Fa-f]{2})>")
 _SHOWN_BYTE = re.compile(r"(⟨[0-9a-f]{2}⟩)")
+_CONTINUATION = bytes(range(0x80, 0xC0))
+"""Bytes of UTF-8 that begin no character."""
 
 
 class Pieces:
     """``pieces[id]``: the text of one token by itself.
 
-    A byte that is no complete UTF-8 character by itself is written like ``⟨e4⟩``; whoever
-    shows several pieces in a row can put the character together again.
+    A byte that is no complete UTF-8 character by itself is written like ``⟨e4⟩``; ``texts``
+    puts the characters of several tokens together again.
 
     Args:
         tokenizer: a ``transformers`` tokenizer (byte-level BPE, or SentencePiece style).
@@ -27,6 +30,7 @@ class Pieces:
         backend = getattr(tokenizer, "backend_tokenizer", None)
         self._byte_level = backend is not None and "ByteLevel" in str(backend.decoder)
         self._known: dict[int, str] = {}
+        self._bytes_known: dict[int, bytes] = {}
 
     def __getitem__(self, token: int) -> str:
         piece = self._known.get(token)
@@ -37,6 +41,17 @@ class Pieces:
     def of(self, tokens: Iterable[int]) -> list[str]:
         """The pieces of several tokens."""
         return [self[token] for token in tokens]
+
+    def bytes_of(self, token: int) -> bytes:
+        """The bytes that a token stands for."""
+        known = self._bytes_known.get(token)
+        if known is None:
+            known = self._bytes_known[token] = read_bytes(self[token])
+        return known
+
+    def texts(self, runs: Iterable[Sequence[int]], from_start: bool = True, to_end: bool = True) -> list[str]:
+        """Runs of tokens that follow one another, as text for people; see ``whole_characters``."""
+        return whole_characters([b"".join(map(self.bytes_of, run)) for run in runs], from_start, to_end)
 
     def _make(self, token: int) -> str:
         text = self._tokenizer.convert_ids_to_tokens(token)
@@ -59,6 +74,29 @@ def show_bytes(data: bytes) -> str:
     """Text of ``data``; bytes outside complete UTF-8 characters as ``⟨e4⟩``."""
     text = data.decode("utf-8", errors="surrogateescape")
     return "".join(f"⟨{ord(c) - 0xDC00:02x}⟩" if 0xDC80 <= ord(c) <= 0xDCFF else c for c in text)
+
+
+def whole_characters(parts: Sequence[bytes], from_start: bool = True, to_end: bool = True) -> list[str]:
+    """UTF-8 parts of one text as strings: a character that a cut goes through stands in the part that it ends in.
+
+    Args:
+        parts: bytes, one after the other.
+        from_start, to_end: False where the text was cut there, too: what is left of a
+            character at that edge is dropped. Other bytes that are no text show as ``⟨e4⟩``.
+    """
+    try:
+        return [part.decode() for part in parts]  # as nearly always, no cut goes through a character
+    except UnicodeDecodeError:
+        pass
+    decoder = codecs.getincrementaldecoder("utf-8")("surrogateescape")
+    begun, texts = from_start, []
+    for part in parts:
+        part = part if begun else part.lstrip(_CONTINUATION)
+        begun = begun or bool(part)
+        texts.append(decoder.decode(part))
+    if to_end:
+        texts[-1] += decoder.decode(b"", final=True)
+    return [show_bytes(text.encode("utf-8", "surrogateescape")) for text in texts]
 
 
 @cache

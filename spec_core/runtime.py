@@ -137,7 +137,7 @@ def choose_dtype(name: str, device: torch.device) -> torch.dtype:
 def _cpu_has_bfloat16() -> bool:
     import torch
 
-    return torch.cpu._is_amx_tile_supported()
+    return torch.cpu._is_amx_tile_supported() or torch.cpu._is_avx512_bf16_supported()
 
 
 def describe_machine() -> str:

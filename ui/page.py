@@ -22,9 +22,10 @@ from .runs import Bounds, Runs
 from .templates import HEADER
 
 WEB = Path(__file__).parent / "web"
-SCRIPTS = ("lab.js", "take-away.js", "channel.js", "controls.js", "replay.js", "explore.js", "explore-coverage.js", "compare-form.js",
-           "compare-table.js", "compare-race.js", "compare-charts.js", "compare.js", "studio-corpus.js", "studio-survey.js",
-           "studio-builds.js", "studio-stores.js", "studio.js", "header.js", "begin.js")
+SCRIPTS = ("lab.js", "take-away.js", "channel.js", "controls.js", "replay.js", "explore-place.js", "explore-sliders.js", "explore.js",
+           "explore-coverage.js", "compare-form.js", "compare-table.js", "compare-race.js", "compare-charts.js", "compare.js",
+           "studio-corpus.js", "studio-survey.js", "studio-builds.js", "studio-stores.js",
+           "studio-form.js", "studio.js", "header.js", "begin.js")
 STYLES = ("style.css", "explore.css", "compare.css", "studio.css")
 ICON = Path(__file__).resolve().parent.parent / "assets" / "icons" / "lab.png"
 TITLE = "Speculation Lab"
@@ -34,8 +35,8 @@ MONO_FONT = ("ui-monospace", "SFMono-Regular", "Menlo", "Consolas", "DejaVu Sans
              "monospace")
 
 
-def build(defaults: Defaults, bounds: Bounds = Bounds(), limits: Limits = Limits()) -> gr.Blocks:
-    """The whole application, not launched yet."""
+def build(defaults: Defaults, bounds: Bounds = Bounds(), limits: Limits = Limits(), read_only: bool = False) -> gr.Blocks:
+    """The whole application, not launched yet; ``read_only``: visitors do not change datastores."""
     runs = Runs(lab, step_view, run_view, library=bundled.load, bounds=bounds)
     comparisons = Comparisons(runs)
     words = Words()
@@ -48,7 +49,7 @@ def build(defaults: Defaults, bounds: Bounds = Bounds(), limits: Limits = Limits
             with words.make(gr.Tab, "explore.tab", id="explore", elem_id="lab-tab-explore"):
                 explore.build(defaults.target)
             with words.make(gr.Tab, "studio.tab", id="datastores", elem_id="lab-tab-datastores"):
-                studio.build(limits, defaults.target, form.fresh_stores, [form.fields["datastore"]])
+                studio.build(limits, defaults.target, read_only, form.fresh_stores, [form.fields["datastore"]])
             with words.make(gr.Tab, "compare.tab", id="compare", elem_id="lab-tab-compare"):
                 compare.build(comparisons, defaults)
             with words.make(gr.Tab, "replay.tab", id="replay", elem_id="lab-tab-replay"):

@@ -38,14 +38,17 @@ HOLD_SECONDS = 10.0
 """How long a question for news waits for some."""
 SHOWN_SKIPPED = 200
 MOST_PART_BYTES = 4 * MIB
+READING = frozenset({"look", "give_up", "verify", "download"})
+"""What is answered where datastores are read-only; everything else is refused."""
 
 
-def build(limits: Limits, target: str, fresh_stores: Callable[[], Any], store_fields: list[Any]) -> None:
+def build(limits: Limits, target: str, read_only: bool, fresh_stores: Callable[[], Any], store_fields: list[Any]) -> None:
     """Lay out the tab inside the Blocks that is being built.
 
     Args:
         limits: of a corpus.
         target: that the form begins with.
+        read_only: visitors build, add to, rename and delete nothing.
         fresh_stores: gives the update of the fields that list stores.
         store_fields: those fields, of other tabs.
     """
@@ -53,17 +56,22 @@ def build(limits: Limits, target: str, fresh_stores: Callable[[], Any], store_fi
     component = gr.HTML(
         html_template=STUDIO, elem_id="lab-studio", apply_default_css=False,
         js_on_load=part("lab.studio({ element, props, server, stores: () => trigger('stores', {}) })"),
-        server_functions=server_functions(uploads, Builds(uploads)),
+        server_functions=server_functions(uploads, Builds(uploads), read_only), read_only=read_only,
         targets=lab.choices()["targets"], target=target, generated=sorted(GENERATED_FOLDERS),
         limits={"total": limits.total_bytes // MIB, "file": limits.file_bytes // MIB, "files": limits.entries})
     component.props["component_id"] = component._id  # a download goes past gradio's client
     component.stores(fresh_stores, outputs=store_fields, **QUIET)
 
 
-def server_functions(uploads: Uploads, builds: Builds) -> list[Callable[..., Any]]:
-    """What the page's scripts may call; each takes one object, and answers a problem as ``{"problem": …}``."""
+def server_functions(uploads: Uploads, builds: Builds, read_only: bool = False) -> list[Callable[..., Any]]:
+    """What the page's scripts may call; each takes one object, and answers a problem as ``{"problem": …}``.
+
+    A page that hides its buttons stops nobody: ``read_only`` is kept here.
+    """
     errands = Errands("studio.stage.waiting", patience=300.0)  # a page in the background asks once a minute
     functions = [*_of_corpora(uploads, builds, errands), *_of_stores(uploads, builds, errands)]
+    if read_only:
+        functions = [function if function.__name__ in READING else _refused(function) for function in functions]
 
     async def news(data: Any) -> Response:
         await builds.board.changed(whole_of(data, "version", -1), 0, HOLD_SECONDS)
@@ -192,6 +200,15 @@ def _of_stores(uploads: Uploads, builds: Builds, errands: Errands) -> list[Calla
                                  headers={"content-length": str(export.size)})
 
     return [look, give_up, rename, delete, verify, bring, download]
+
+
+def _refused(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """In the place of a server function that would change something."""
+    def call(data: Any) -> Any:
+        raise UserError("studio.read_only")
+
+    call.__name__ = function.__name__
+    return call
 
 
 def _told(function: Callable[[Any], Any]) -> Callable[[Any], Any]:

@@ -5,7 +5,8 @@ from __future__ import annotations
 STUDIO = """
 <div class="lab-studio">
   <div class="lab-side">
-    <section class="lab-studio-form" aria-labelledby="lab-studio-title">
+    <p class="lab-studio-read-only" data-part="read-only" data-say="studio.read_only" hidden></p>
+    <section class="lab-studio-form" data-part="form" aria-labelledby="lab-studio-title">
       <h2 id="lab-studio-title" data-part="title"></h2>
       <div class="lab-drop" data-part="drop">
         <div class="lab-studio-row">
@@ -35,7 +36,7 @@ STUDIO = """
       <label class="lab-studio-check" data-part="chat-row" hidden><input type="checkbox" data-part="chat">
         <span data-say="studio.chat"></span></label>
     </section>
-    <div class="lab-studio-do">
+    <div class="lab-studio-do" data-part="do">
       <p class="lab-problem" data-part="problem" role="alert"></p>
       <div class="lab-studio-row">
         <button type="button" class="lab-primary" data-part="build"><span data-part="build-word"></span></button>
@@ -49,7 +50,7 @@ STUDIO = """
       <h2 id="lab-studio-builds" data-say="studio.builds"></h2><ul data-part="build-list"></ul></section>
     <section class="lab-card" aria-labelledby="lab-studio-stores">
       <div class="lab-studio-head"><h2 id="lab-studio-stores" data-say="studio.stores"></h2>
-        <label class="lab-file lab-quiet-file"><span data-say="studio.bring"></span>
+        <label class="lab-file lab-quiet-file" data-part="bring-row"><span data-say="studio.bring"></span>
           <input type="file" accept=".tar" data-part="bring" data-say-title="studio.bring.info"></label></div>
       <p class="lab-problem" data-part="store-problem" role="alert"></p>
       <p class="lab-note" data-part="store-said" role="status"></p>

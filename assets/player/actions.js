@@ -114,8 +114,10 @@
 
     // Looking closely at a node stops the picture, or it would run away under the eye.
     pin(node, step = this.state.step) {
-      const { pin } = this.state;
+      const { pin, steps } = this.state;
       if (node === null) return this.store.set({ pin: null });
+      const known = Number.isInteger(node) && node >= -1 && node < steps[step]?.pieces.length;
+      if (!known) return; // a link may ask for what is not there
       const same = pin && pin.step === step && pin.node === node;
       this.pause();
       this.store.set({ pin: same ? null : { step, node }, following: false });

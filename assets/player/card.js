@@ -8,7 +8,7 @@
 
   SP.GLYPHS = { accepted: "✓", rejected: "✗", unreached: "○", unselected: "◌", root: "●" };
 
-  SP.pathText = (view, node) => SP.sight(view, node).filter((i) => i >= 0).reverse().map((i) => view.pieces[i]).join("");
+  SP.pathText = (view, node) => SP.joinPieces(SP.sight(view, node).filter((i) => i >= 0).reverse().map((i) => view.pieces[i]));
 
   // Short spoken form, for labels of nodes in every panel.
   SP.nodeLabel = (words, view, node) => {

@@ -138,20 +138,35 @@
     setTimeout(() => URL.revokeObjectURL(link.href), 1000);
   }
 
-  /** Two small buttons in the head of a panel, seen when the panel is pointed at or has the focus. */
+  /** A small button in the head of a panel, with a place of its own; its menu saves the panel. */
   SP.offerPicture = (panel) => {
     const named = (ending) => {
       const { run, step } = panel.player.state;
       return `${["speculation", panel.name, run?.id, step + 1].filter(Boolean).join("-")}.${ending}`;
     };
-    const svg = SP.button("sp-quiet", () => save(named("svg"), new Blob([SP.svgOf(panel.node)], { type: "image/svg+xml" })), "SVG");
-    const png = SP.button("sp-quiet", async () => save(named("png"), await SP.pngOf(panel.node)), "PNG");
-    panel.title.after(SP.el("span", "sp-export", {}, SP.el("span", "sp-export-buttons", {}, svg, png)));
+    const offer = (kind, make) => SP.button("sp-quiet", async () => {
+      menu.hidePopover();
+      save(named(kind.toLowerCase()), await make(panel.node));
+    }, kind);
+    const svg = offer("SVG", (node) => new Blob([SP.svgOf(node)], { type: "image/svg+xml" }));
+    const png = offer("PNG", SP.pngOf);
+    // A popover lies above the page: no panel's edge cuts it, and Escape or a press elsewhere closes it.
+    const menu = SP.el("span", "sp-export-menu", { popover: "" }, svg, png);
+    menu.addEventListener("beforetoggle", () => {
+      const { left, bottom } = open.getBoundingClientRect();
+      menu.style.translate = `${left}px ${bottom + 4}px`;
+    });
+    const open = SP.button("sp-export-open", () => {}, SP.svg("svg", "sp-symbol", { viewBox: "0 0 16 16", "aria-hidden": "true" },
+      SP.svg("path", "", { d: "M7 2h2v6h2.6L8 12 4.4 8H7zM3 13h10v1.5H3z" })));
+    open.popoverTargetElement = menu;
+    panel.title.after(SP.el("span", "sp-export", {}, open, menu));
     return {
       node: panel.node,
       render() {},
       relabel() {
         const title = panel.say(`player.${panel.name}.title`);
+        open.title = panel.say("player.export.menu", { title });
+        open.setAttribute("aria-label", open.title);
         for (const [button, kind] of [[svg, "SVG"], [png, "PNG"]]) {
           button.title = panel.say("player.export", { title, kind });
           button.setAttribute("aria-label", button.title);

@@ -57,7 +57,7 @@
       for (const panel of Object.values(this.panels)) panel.settle(state, changed);
       if (["hover", "pin", "run", "step", "language"].some((key) => changed.has(key))) this.drawCard(state);
       if (changed.has("step")) this.announceStep(state);
-      if (["step", "following", "language", "count", "pin"].some((key) => changed.has(key))) {
+      if (["step", "following", "language", "count", "pin", "causal"].some((key) => changed.has(key))) {
         for (const listener of this.listeners) listener(this.publicState());
       }
     }
@@ -149,8 +149,8 @@
     }
 
     publicState() {
-      const { step, following, language, pin } = this.state;
-      return { step, following, language, pin };
+      const { step, following, language, pin, causal } = this.state;
+      return { step, following, language, pin, causal };
     }
 
     onDestroy(cleanup) {
@@ -176,6 +176,7 @@
       append: (views) => player.actions.append(views),
       replace: (run, view) => player.actions.replace(run, view),
       pin: (node) => player.actions.pin(node),
+      showCausal: (causal) => player.store.set({ causal }),
       status: (status) => player.store.set({ status: { ...status } }),
       setLanguage: (language) => player.setLanguage(language),
       goTo: (step) => player.actions.goTo(step),

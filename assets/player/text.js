@@ -103,7 +103,7 @@
 
     async copyOutput() {
       const { steps, status } = this.player.state;
-      const text = status.output_text ?? steps.flatMap((view) => view.committed.pieces).join("");
+      const text = status.output_text ?? SP.joinPieces(steps.flatMap((view) => view.committed.pieces));
       try {
         await navigator.clipboard.writeText(text);
         this.player.announce(this.say("player.text.copied"));

@@ -34,4 +34,21 @@
       return null;
     }
   };
+
+  // Pieces that follow one another as text: shared characters whole, other bytes as they are written.
+  SP.joinPieces = (pieces) => {
+    const written = pieces.join("");
+    const parts = SP.splitBytes(written);
+    if (parts.every((part) => part.byte === undefined)) return written;
+    let text = "";
+    for (let at = 0; at < parts.length;) {
+      const { text: plain, byte } = parts[at];
+      const length = plain === undefined ? SP.characterLength(byte) : 0;
+      const bytes = parts.slice(at, at + length).map((part) => part.byte);
+      const character = length && bytes.length === length && !bytes.includes(undefined) ? SP.decodeBytes(bytes) : null;
+      text += character ?? plain ?? `⟨${byte.toString(16).padStart(2, "0")}⟩`;
+      at += character === null ? 1 : length;
+    }
+    return text;
+  };
 })((globalThis.SpecPlayer ??= {}));

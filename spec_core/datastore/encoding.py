@@ -5,12 +5,15 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+from collections.abc import Iterator
 from typing import Any
 from weakref import WeakKeyDictionary
 
 from tokenizers import Tokenizer
 
 from ..messages import UserError
+
+SEAM = re.compile(r"\S\n(?=\w)")
 
 _fingerprints: WeakKeyDictionary[Any, str] = WeakKeyDictionary()
 
@@ -59,6 +62,21 @@ def encoder(tokenizer: Any) -> Tokenizer:
     copy.no_truncation()
     copy.no_padding()
     return copy
+
+
+def spans(text: str, most: int) -> Iterator[tuple[int, int]]:
+    """Where to cut a long text that is encoded in parts: (begin, end) of each, at most ``most`` characters.
+
+    A cut is where a line ends and the next begins with a word, if there is such a place:
+    tokens seldom span it. A short text, an empty one too, is one part.
+    """
+    begin = 0
+    while len(text) - begin > most:
+        seams = SEAM.finditer(text, begin + most // 2, begin + most)
+        end = max((seam.end() for seam in seams), default=begin + most)
+        yield begin, end
+        begin = end
+    yield begin, len(text)
 
 
 def _backend(tokenizer: Any) -> Tokenizer:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..messages import UserError
+from ..pieces import read_bytes, whole_characters
 from ..terminal import ProgressLine, coloured
 
 if TYPE_CHECKING:
@@ -74,7 +75,7 @@ def _search(options: argparse.Namespace) -> None:
     if not details["hits"]:
         print("no suffix of the text occurs in the store")
         return
-    suffix = "".join(details["suffix"])
+    suffix, = whole_characters([b"".join(map(read_bytes, details["suffix"]))])
     print(f"matched {details['matched']} tokens {coloured(repr(suffix), 'bold')}, {details['hits']:,} hits")
     _print_trie(found)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -13,6 +12,7 @@ from tokenizers import Tokenizer
 
 from ..models import Cancelled
 from .corpus import Document, Skipped
+from .encoding import spans
 from .format import DOCUMENTS, FILES, NAMES, SUFFIXES, TOKENS, Manifest, Shard, StoreError
 from .suffix_array import suffix_array
 from .writer import SegmentWriter
@@ -22,7 +22,6 @@ BATCH_BYTES = 2**21
 """Text encoded in one go: the tokenizer keeps about 100 bytes a token meanwhile."""
 PART_CHARACTERS = 2**21
 """A longer document is encoded in parts of so many characters."""
-SEAM = re.compile(r"\S\n(?=\w)")
 
 Progress = Callable[[str, float | None], None]
 
@@ -158,14 +157,8 @@ def _batches(corpus: Documents, skipped: list[Skipped], clock: Clock) -> Iterato
 
 
 def _parts(document: Document) -> Iterator[_Part]:
-    """Cut a long document where a line ends and the next begins with a word: tokens seldom span such a place."""
-    text, begin = document.text, 0
-    while len(text) - begin > PART_CHARACTERS:
-        seams = SEAM.finditer(text, begin + PART_CHARACTERS // 2, begin + PART_CHARACTERS)
-        end = max((seam.end() for seam in seams), default=begin + PART_CHARACTERS)
-        yield _Part(document.name, text[begin:end], last=False)
-        begin = end
-    yield _Part(document.name, text[begin:], last=True)
+    for begin, end in spans(document.text, PART_CHARACTERS):
+        yield _Part(document.name, document.text[begin:end], last=end == len(document.text))
 
 
 def _sort_shards(writer: SegmentWriter, shards: _Shards, first: int, clock: Clock) -> None:

@@ -140,8 +140,8 @@ def _early_exit(material: Material, settings: dict[str, Any]) -> Drafter:
 
 
 _CHAIN: dict[str, Setting] = {
-    "length": WholeNumber(5, 1, 64),
-    "stop_below": Number(0.0, 0.0, 1.0),
+    "length": WholeNumber(6, 1, 64),
+    "stop_below": Number(0.15, 0.0, 1.0),
     "schedule": Choice("fixed", ("fixed", "heuristic")),
 }
 
@@ -174,17 +174,19 @@ KINDS: dict[str, Kind] = {
     "draft-model": Kind(_draft_model, _CHAIN, draft_model="same", drafts=lambda settings: "chain"),
     "multi-candidate": Kind(_multi_candidate, {
         "tree": Choice("static", ("static", "dynamic"),
-                       {"static": ("shape", "siblings"), "dynamic": ("depth", "width", "budget")}),
+                       {"static": ("shape", "siblings"), "dynamic": ("depth", "width", "stop_below", "budget")}),
         "shape": Shape("4x2x2x1x1", 16, 256),
         "siblings": Choice("without-replacement", ("without-replacement", "with-replacement")),
         "depth": WholeNumber(5, 1, 16),
         "width": WholeNumber(6, 1, 32),
-        "budget": WholeNumber(24, 1, 256),
+        "stop_below": Number(0.05, 0.0, 1.0),
+        "budget": Budget(24, 1, 256),
     }, draft_model="same", drafts=lambda settings: (
         "chosen" if settings["tree"] == "dynamic" else
         "replacement" if settings["siblings"] == "with-replacement" else "siblings")),
     "universal": Kind(_universal, {
-        "length": WholeNumber(6, 1, 64),
+        "length": WholeNumber(8, 1, 64),
+        "stop_below": Number(0.15, 0.0, 1.0),
         "method": Choice("text", ("text", "intersection")),
     }, draft_model="any", drafts=lambda settings: "chosen" if settings["method"] == "text" else "chain"),
     "early-exit": Kind(_early_exit, {"layers": WholeNumber(8, 1, 200)} | _CHAIN, drafts=lambda settings: "chain"),

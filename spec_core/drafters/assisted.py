@@ -29,7 +29,8 @@ def multi_candidate(material: Material, settings: dict[str, Any]) -> Drafter:
     """A tree of such a model, of a fixed shape or grown where it is sure."""
     if settings["tree"] == "dynamic":
         return DynamicTreeDrafter(_assistant(material), _processors(material), depth=settings["depth"],
-                                  width=settings["width"], budget=settings["budget"])
+                                  width=settings["width"], stop_below=settings["stop_below"], budget=settings["budget"],
+                                  costs=material.costs)
     return MultiCandidateDrafter(_assistant(material), _processors(material), _draws(material),
                                  shape=Shape.widths(settings["shape"]),
                                  replacement=settings["siblings"] == "with-replacement")

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
+import torch
 
 from ..draws import Draws
+from ..processors import Processors
 from ..tree import ROOT, DraftTree
 from .base import Draft
 
@@ -26,6 +30,38 @@ def draw_candidates(q: np.ndarray, k: int, replacement: bool, draws: Draws) -> l
     return tokens
 
 
+class ChainDraws:
+    """The tokens of one chain, drawn one after the other, and before each whether the chain goes on.
+
+    At temperature 0 the token is the argmax of q. Going on is decided before the draw:
+    dropping a token after seeing it would bias the output.
+
+    Args:
+        processors: of the run's sampling; the drafter's own copy.
+        draws: the drafter's own chance.
+        stop_below: the chain ends where its probability, the product of those of the most
+            probable tokens, falls below this.
+    """
+
+    def __init__(self, processors: Processors, draws: Draws, stop_below: float) -> None:
+        self._processors, self._draws, self._stop_below = processors, draws, stop_below
+        self._reach = 1.0
+        self.stopped_below: float | None = None
+
+    def next(self, logits: torch.Tensor, path: Sequence[int]) -> tuple[int, np.ndarray | None, float] | None:
+        """The token that follows ``path``: itself, q where it was drawn from q, and its probability; None ends the chain."""
+        q = self._processors.plain(logits, path)
+        likeliest = int(q.argmax())
+        self._reach *= float(q[likeliest])
+        if self._reach < self._stop_below:
+            self.stopped_below = self._reach
+            return None
+        if self._processors.sampling.temperature == 0.0:
+            return likeliest, None, float(q[likeliest])
+        token = self._draws.choose(q)
+        return token, q, float(q[token])
+
+
 class DraftBuilder:
     """Collects the nodes of a draft in pseudo-sequence order, with the q and the order of their draws."""
 
@@ -43,6 +79,10 @@ class DraftBuilder:
         self._q[parent] = q
         self._drawn[parent] = [nodes[token] for token in tokens]
         return list(nodes.values())
+
+    def extend(self, parent: int, token: int, q: np.ndarray | None, prob: float) -> int:
+        """One child of ``parent``, as ``ChainDraws`` gave it. Returns its node."""
+        return self.choose(parent, token, prob) if q is None else self.add(parent, [token], q)[0]
 
     def choose(self, parent: int, token: int, prob: float) -> int:
         """A child of ``parent`` that was chosen, not drawn. Returns its node."""

@@ -14,7 +14,7 @@ from ..processors import Processors
 from ..tree import ROOT, DraftTree
 from .assistant import Assistant
 from .base import Draft, Limits
-from .candidates import DraftBuilder
+from .candidates import ChainDraws, DraftBuilder
 
 SCHEDULE_UP, SCHEDULE_DOWN = 2, 1
 
@@ -23,15 +23,15 @@ class DraftModelDrafter:
     """Drafts a chain.
 
     At temperature 0 each token is the argmax; else it is drawn from q, through the same
-    processors as the target's p. Whether the chain goes on is decided from q before the
-    token is drawn: dropping a token after seeing it would bias the output.
+    processors as the target's p (see ``ChainDraws``).
 
     Args:
         assistant: the small model.
         processors: of the run's sampling; this drafter's own copy.
         draws: its own chance.
         length: most drafted tokens a step.
-        stop_below: end the chain where the most probable token has less; 0 never does.
+        stop_below: end the chain where its probability, the product over its nodes of that of the most
+            probable token, falls below this; 0 never does.
         schedule: "fixed", or "heuristic": two longer after a whole chain was accepted, one shorter otherwise.
 
     ``Draft.details``: ``{"source": "draft-model", "length": planned, "stopped_below": probability or None}``.
@@ -56,23 +56,16 @@ class DraftModelDrafter:
         """Draft token by token."""
         builder = DraftBuilder()
         most = min(self._length, limits.max_depth, limits.max_nodes, self._assistant.room - 1)
-        stopped_below = None
-        greedy = self._processors.sampling.temperature == 0.0
-        logits = self._assistant.begin() if most > 0 else None
+        chain = ChainDraws(self._processors, self._draws, self.settings["stop_below"])
         node = ROOT
         while len(builder.tokens) < most:
-            if node != ROOT:
-                tree = DraftTree.chain(builder.tokens)
-                logits = self._assistant.read_nodes(tree, [node])[0]
-            q = self._processors.plain(logits, builder.tokens)
-            confidence = float(q.max())
-            if confidence < self.settings["stop_below"]:
-                stopped_below = confidence
+            logits = self._assistant.begin() if node == ROOT else self._assistant.read_nodes(DraftTree.chain(builder.tokens), [node])[0]
+            drawn = chain.next(logits, builder.tokens)
+            if drawn is None:
                 break
-            token = int(q.argmax()) if greedy else self._draws.choose(q)
-            node = builder.choose(node, token, confidence) if greedy else builder.add(node, [token], q)[0]
+            node = builder.extend(node, *drawn)
         self._drafted = len(builder.tokens)
-        return builder.draft({"source": self.name, "length": most, "stopped_below": stopped_below})
+        return builder.draft({"source": self.name, "length": most, "stopped_below": chain.stopped_below})
 
     def commit(self, tokens: Sequence[int]) -> None:
         """The context grew; the heuristic schedule learns from how much of the draft stood."""

@@ -12,11 +12,9 @@ from ..pieces import Pieces
 from .blend import Source
 from .blended import BlendDrafter
 from .budget import CostCurve
+from .snippets import Span, snippets_of
 
 MAX_SNIPPETS = 12
-TOKENS_BEFORE = 8
-MAX_TEXT = 80
-"""Most characters of each part of a snippet."""
 
 
 class FusionDrafter(BlendDrafter):
@@ -63,7 +61,6 @@ class FusionDrafter(BlendDrafter):
 
     def _passages(self, nodes: np.ndarray) -> dict[str, Any]:
         """One snippet a run of nodes that stand one behind the other in the store."""
-        store = self._store
         positions, parents, behind = (nodes[field].tolist() for field in ("position", "parent", "behind"))
         provenance: list[int | None] = [None] * len(nodes)
         runs: list[tuple[int, int]] = []  # first and last node
@@ -77,21 +74,5 @@ class FusionDrafter(BlendDrafter):
                 first = above
                 provenance[first] = len(runs)
             runs.append((first, node))
-        names: dict[int, int] = {}
-        snippets = []
-        starts = [positions[first] for first, _ in runs]
-        for (first, last), at, document in zip(runs, starts, store.document_of(starts).tolist(), strict=True):
-            begin = int(store.document_starts[document])
-            matched = max(begin, at - behind[first])
-            snippets.append({
-                "document": names.setdefault(document, len(names)),
-                "offset": matched - begin,
-                "before": self._text(max(begin, matched - TOKENS_BEFORE), matched)[-MAX_TEXT:],
-                "match": self._text(matched, at)[-MAX_TEXT:],
-                "after": self._text(at, positions[last] + 1)[:MAX_TEXT],
-            })
-        return {"documents": [store.document_name(document) for document in names], "provenance": provenance,
-                "snippets": snippets}
-
-    def _text(self, begin: int, end: int) -> str:
-        return "".join(self._pieces.of(self._store.tokens[begin:end].tolist()))
+        spans = [Span(positions[first] - behind[first], positions[first], positions[last] + 1) for first, last in runs]
+        return {"provenance": provenance, **snippets_of(self._store, self._pieces, spans)}

@@ -11,6 +11,7 @@ import heapq
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 import torch
 
 from ..draws import Draws
@@ -18,6 +19,7 @@ from ..processors import Processors, largest
 from ..tree import ROOT, DraftTree
 from .assistant import Assistant
 from .base import Draft, Limits
+from .budget import CostCurve, NodeBudget
 from .candidates import DraftBuilder, draw_candidates
 
 
@@ -91,7 +93,9 @@ class DynamicTreeDrafter:
         assistant, processors: as above.
         depth: forwards of the small model a step, and the deepest path.
         width: nodes expanded a level, and candidates of each.
-        budget: nodes kept.
+        stop_below: nodes with less cumulative draft probability than this are not considered.
+        budget: nodes kept, or "auto": as many as pay.
+        costs: what nodes cost, for the budget "auto".
 
     ``Draft.details``: ``{"source": "dynamic-tree", "considered": nodes before the best were kept}``.
     """
@@ -99,14 +103,16 @@ class DynamicTreeDrafter:
     name = "dynamic-tree"
 
     def __init__(self, assistant: Assistant, processors: Processors, *, depth: int = 5, width: int = 6,
-                 budget: int = 24) -> None:
-        self.settings: dict[str, Any] = {"depth": depth, "width": width, "budget": budget}
+                 stop_below: float = 0.0, budget: int | str = 24, costs: CostCurve | None = None) -> None:
+        self.settings: dict[str, Any] = {"depth": depth, "width": width, "stop_below": stop_below, "budget": budget}
         self._assistant, self._processors = assistant, processors
+        self._budget = NodeBudget(budget, costs)
 
     def reset(self, context: Sequence[int]) -> None:
         """Begin a new sequence."""
         self._assistant.reset(context)
         self._processors.reset(context)
+        self._budget.reset()
 
     def propose(self, limits: Limits) -> Draft:
         """Grow level by level, then keep the best nodes: a prefix-closed set, since no child outweighs its parent."""
@@ -115,24 +121,29 @@ class DynamicTreeDrafter:
         gain: list[float] = []  # cumulative draft probability
         level: list[int] = [ROOT]
         for _ in range(max(depth, 0)):
+            if not level:
+                break
             tree = DraftTree(tuple(builder.tokens), tuple(builder.parents))
             rows = self._assistant.begin()[None] if level == [ROOT] else self._assistant.read_nodes(tree, level)
             first = len(builder.tokens)
             for node, logits in zip(level, rows, strict=True):
                 q = self._processors.plain(logits, _path(builder, node))
+                above = 1.0 if node == ROOT else gain[node]
                 for token in largest(q, settings["width"]):
-                    builder.choose(node, token, float(q[token]))
-                    gain.append(float(q[token]) * (1.0 if node == ROOT else gain[node]))
-            fresh = range(first, len(builder.tokens))
+                    if above * q[token] >= settings["stop_below"]:
+                        builder.choose(node, token, float(q[token]))
+                        gain.append(above * float(q[token]))
+            fresh = range(first, len(gain))
             level = sorted(heapq.nlargest(settings["width"], fresh, key=lambda node: (gain[node], -node)))
-        kept = sorted(heapq.nlargest(max(min(settings["budget"], limits.max_nodes), 0), range(len(gain)),
-                                     key=lambda node: (gain[node], -node)))
+        best = heapq.nlargest(self._budget.most(limits.max_nodes), range(len(gain)), key=lambda node: (gain[node], -node))
+        kept = sorted(best[:self._budget.choose(np.array([gain[node] for node in best]))])
         return builder.draft({"source": self.name, "considered": len(gain)}, kept)
 
     def commit(self, tokens: Sequence[int]) -> None:
         """The context grew."""
         self._assistant.commit(tokens)
         self._processors.commit(tokens)
+        self._budget.commit(len(tokens))
 
 
 def _path(builder: DraftBuilder, node: int) -> list[int]:

@@ -19,12 +19,10 @@ from . import complete_settings
 from .base import Draft, Limits
 from .budget import CostCurve, NodeBudget
 from .evidence import heaviest_estimates
+from .snippets import Span, snippets_of
 
 SHOWN_UNSELECTED = 64
 MAX_SNIPPETS = 32
-TOKENS_BEFORE = 8
-MAX_TEXT = 80
-"""Most characters of each part of a snippet."""
 
 
 class RestDrafter:
@@ -49,11 +47,8 @@ class RestDrafter:
          "suffix": ["for", " i", …],       # its pieces
          "attempts": [{"length": 9, "hits": 0}, …],   # in the order tried
          "hits": 94,
-         "documents": ["argparse.py", …],  # those that the snippets come from
          "provenance": [0, 0, 1, …],       # a selected node's snippet, or None
-         "snippets": [{"document": 0,      # index into documents
-                       "offset": 311,      # of the match, in tokens of the document
-                       "before": "…", "match": "for i", "after": " in range"}],
+         "documents": […], "snippets": […],   # see snippets.snippets_of
          "unselected": {"tokens", "pieces", "parents", "weights"}}
 
     A snippet is one hit of the node, one for each leaf and the nodes above it; past
@@ -104,41 +99,27 @@ class RestDrafter:
     def _details(self, match: Match, trie: Trie) -> dict[str, Any]:
         n = trie.selected
         provenance, leaves = _cover(trie)
-        suffix = self._pieces.of(self._recent[len(self._recent) - match.length:])
-        documents, snippets = self._snippets(trie, leaves, match.length, "".join(suffix)[-MAX_TEXT:])
         return {
             "source": self.name,
             "matched": match.length,
-            "suffix": suffix,
+            "suffix": self._pieces.of(self._recent[len(self._recent) - match.length:]),
             "attempts": [{"length": length, "hits": hits} for length, hits in match.attempts],
             "hits": match.hits,
-            "documents": documents,
             "provenance": provenance,
-            "snippets": snippets,
+            **snippets_of(self._store, self._pieces, [_span(trie, leaf, match.length) for leaf in leaves]),
             "unselected": {"tokens": trie.tokens[n:], "pieces": self._pieces.of(trie.tokens[n:]),
                            "parents": trie.parents[n:], "weights": trie.weights[n:]},
         }
 
-    def _snippets(self, trie: Trie, leaves: list[int], length: int, matched: str
-                  ) -> tuple[list[str], list[dict[str, Any]]]:
-        """Names of documents, and the passage around one hit of each leaf."""
-        store, names, snippets = self._store, {}, []
-        positions = [trie.positions[leaf] for leaf in leaves]
-        for leaf, position, document in zip(leaves, positions, store.document_of(positions).tolist(), strict=True):
-            start = int(store.document_starts[document])
-            before = store.tokens[max(start, position - TOKENS_BEFORE):position].tolist()
-            path = []
-            while leaf >= 0:
-                path.append(trie.tokens[leaf])
-                leaf = trie.parents[leaf]
-            snippets.append({
-                "document": names.setdefault(document, len(names)),
-                "offset": position - start,
-                "before": "".join(self._pieces.of(before))[-MAX_TEXT:],
-                "match": matched,
-                "after": "".join(self._pieces.of(reversed(path)))[:MAX_TEXT],
-            })
-        return [store.document_name(document) for document in names], snippets
+
+def _span(trie: Trie, leaf: int, matched: int) -> Span:
+    """Where a hit of the leaf has the matched suffix and the path to the leaf."""
+    path = trie.positions[leaf] + matched
+    depth = 0
+    while leaf >= 0:
+        depth += 1
+        leaf = trie.parents[leaf]
+    return Span(path - matched, path, path + depth)
 
 
 def _cover(trie: Trie) -> tuple[list[int | None], list[int]]:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from itertools import accumulate
 from typing import Any
 
-from ..pieces import Pieces, read_bytes
+from ..pieces import Pieces
 
 
 class TokenText:
@@ -23,14 +23,10 @@ class TokenText:
     def __init__(self, tokenizer: Any) -> None:
         self._encode = tokenizer.backend_tokenizer.encode
         self.pieces = Pieces(tokenizer)
-        self._bytes: dict[int, bytes] = {}
 
     def bytes_of(self, token: int) -> bytes:
         """The bytes that a token stands for."""
-        known = self._bytes.get(token)
-        if known is None:
-            known = self._bytes[token] = read_bytes(self.pieces[token])
-        return known
+        return self.pieces.bytes_of(token)
 
     def join(self, tokens: Sequence[int]) -> bytes:
         """The bytes of several tokens."""

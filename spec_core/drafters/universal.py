@@ -19,7 +19,7 @@ from ..language_model import LanguageModel
 from ..processors import Processors
 from ..tree import ROOT, DraftTree
 from .base import Draft, Limits
-from .candidates import DraftBuilder
+from .candidates import ChainDraws, DraftBuilder
 from .token_text import TokenText, is_text, whole_characters
 
 WINDOW = 24
@@ -126,6 +126,7 @@ class UniversalDrafter:
             target's for ``intersection``.
         draws: its own chance.
         length: most assistant tokens a step.
+        stop_below: as for ``DraftModelDrafter``.
 
     ``Draft.details``::
 
@@ -140,8 +141,8 @@ class UniversalDrafter:
     name = "universal"
 
     def __init__(self, model: LanguageModel, target_tokenizer: Any, processors: Processors, draws: Draws, *,
-                 length: int = 6, method: str = "text") -> None:
-        self.settings: dict[str, Any] = {"length": length, "method": method}
+                 length: int = 6, stop_below: float = 0.0, method: str = "text") -> None:
+        self.settings: dict[str, Any] = {"length": length, "stop_below": stop_below, "method": method}
         self._target = TokenText(target_tokenizer)
         self._context = ForeignContext(model, TokenText(model.tokenizer))
         self._processors, self._draws = processors, draws
@@ -176,13 +177,9 @@ class UniversalDrafter:
 
     def _propose_text(self, most: int, limits: Limits) -> Draft:
         drafted: list[int] = []
-        logits = self._context.next_logits()
-        while True:
-            q = self._processors.probabilities(logits, drafted)
-            drafted.append(self._draws.choose(q))
-            if len(drafted) == most:
-                break
-            logits = self._context.read_drafted(drafted[-1])
+        chain = ChainDraws(self._processors, self._draws, self.settings["stop_below"])
+        while len(drafted) < most and (drawn := chain.next(self._next_logits(drafted), drafted)):
+            drafted.append(drawn[0])
         tokens = self._hand_over(self._context.text.join(drafted))[:min(limits.max_depth, limits.max_nodes)]
         return Draft(DraftTree.chain(tokens), self._details(drafted, tokens))
 
@@ -206,18 +203,21 @@ class UniversalDrafter:
         if self._context.begun:  # no shared token begins inside a character
             return Draft(DraftTree(), self._details([], []))
         drafted: list[int] = []
-        logits, node = self._context.next_logits(), ROOT
-        while True:
+        chain, node = ChainDraws(self._processors, self._draws, self.settings["stop_below"]), ROOT
+        while len(drafted) < most:
+            logits = self._next_logits(drafted)
             scores = logits.new_full((self._processors.vocab_size,), -np.inf)
             scores[self._own_ids] = logits[self._their_ids]
-            q = self._processors.probabilities(scores, builder.tokens)
-            token = self._draws.choose(q)
-            node = builder.add(node, [token], q)[0]
-            drafted.append(self._shared[token])
-            if len(builder.tokens) == most:
+            drawn = chain.next(scores, builder.tokens)
+            if drawn is None:
                 break
-            logits = self._context.read_drafted(drafted[-1])
+            node = builder.extend(node, *drawn)
+            drafted.append(self._shared[drawn[0]])
         return builder.draft(self._details(drafted, builder.tokens))
+
+    def _next_logits(self, drafted: Sequence[int]) -> Any:
+        """Logits of the assistant behind the text and what was drafted of it."""
+        return self._context.read_drafted(drafted[-1]) if drafted else self._context.next_logits()
 
     def _details(self, drafted: list[int], tokens: Sequence[int]) -> dict[str, Any]:
         text = self._context.text

@@ -10,6 +10,7 @@ import sys
 import time
 import urllib.request
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -52,11 +53,24 @@ def prepared() -> None:
 
 @pytest.fixture(scope="session")
 def server(prepared: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """``app.py`` on a free port."""
+    """``app.py`` on a free port, shared by the tests."""
+    with serving(tmp_path_factory.mktemp("app")) as running:
+        yield running
+
+
+@pytest.fixture
+def fresh_server(prepared: None, tmp_path: Path) -> Iterator[Server]:
+    """An ``app.py`` of the test's own: nothing was run on it before."""
+    with serving(tmp_path) as running:
+        yield running
+
+
+@contextmanager
+def serving(folder: Path) -> Iterator[Server]:
+    """``app.py`` on a free port, its log and its temporary files in ``folder``; a traceback in the log fails."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    folder = tmp_path_factory.mktemp("app")
     with (folder / "log").open("wb") as log:
         process = subprocess.Popen([sys.executable, "app.py", "--port", str(port), "--no-browser"], cwd=ROOT,
                                    env=os.environ | {"GRADIO_TEMP_DIR": str(folder)}, stdout=log, stderr=log)
@@ -78,12 +92,12 @@ def server(prepared: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator
 def open_page(chromium: Browser, server: Server) -> Iterator[Callable[..., Page]]:
     """Opens the app in a browser of its own: ``open_page(path, locale=…, viewport=…)``.
 
-    ``may_disconnect=True`` where the test itself cuts the connection.
+    ``may_disconnect=True`` where the test itself cuts the connection; ``on`` is a server of the test's own.
     """
     contexts: list[BrowserContext] = []
     troubles: list[str] = []
 
-    def open_one(path: str = "", may_disconnect: bool = False, **options: object) -> Page:
+    def open_one(path: str = "", may_disconnect: bool = False, on: Server = server, **options: object) -> Page:
         settings = {"viewport": {"width": 1280, "height": 720}, "locale": "en-US", **options}
         context = chromium.new_context(**settings)
         contexts.append(context)
@@ -92,9 +106,9 @@ def open_page(chromium: Browser, server: Server) -> Iterator[Callable[..., Page]
         page.on("console", lambda message: message.type == "error" and not (may_disconnect and "net::" in message.text)
                 and troubles.append(message.text))
         page.on("pageerror", lambda error: troubles.append(str(error)))
-        page.on("request", lambda request: request.url.startswith(("data:", "blob:", server.url))
+        page.on("request", lambda request: request.url.startswith(("data:", "blob:", on.url))
                 or troubles.append(f"a request beyond the server: {request.url}"))
-        page.goto(server.url + path)
+        page.goto(on.url + path)
         return page
 
     yield open_one

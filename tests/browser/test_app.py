@@ -10,6 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from addresses import place_of
 from playwright.sync_api import Page, expect
 
 from ui.bundled import TRACES
@@ -68,14 +69,14 @@ def stop(page: Page) -> None:
     expect(state(page)).to_have_text(re.compile("Stopped|已停止"))
 
 
-def test_the_page_opens_with_a_replay_and_without_a_model(open_page: OpenPage, server):
-    page = open_page()
+def test_the_page_opens_with_a_replay_and_without_a_model(open_page: OpenPage, fresh_server):
+    page = open_page(on=fresh_server)
     expect(state(page)).to_have_text(re.compile(r"Recorded run · [1-9]"))
     expect_panels_filled(page)
     assert page.evaluate("document.documentElement.scrollWidth") <= 1280, "the page scrolls sideways"
     expect(page.locator('#lab-controls [data-part="run"]')).to_be_in_viewport(ratio=1)
     if sys.platform == "linux":
-        assert "libtorch" not in Path(f"/proc/{server.pid}/maps").read_text(), "torch is loaded before a run"
+        assert "libtorch" not in Path(f"/proc/{fresh_server.pid}/maps").read_text(), "torch is loaded before a run"
 
 
 def test_run_pause_step_scrub_and_stop(open_page: OpenPage):
@@ -133,6 +134,46 @@ def test_the_address_counts_steps_as_the_screen_does(open_page: OpenPage):
     beyond = open_page(f"?run=bundled-rest-code&step={last + 900}")
     expect(beyond.locator(".sp-count-text").first).to_have_text(f"Step {last} of {last}")
     beyond.wait_for_url(re.compile(f"step={last}$"))
+
+
+def test_the_address_names_the_view_of_the_player(open_page: OpenPage):
+    page = open_page("?run=bundled-rest-code&step=25")
+    stage = page.locator("#lab-live-player")
+    expect(stage.locator(".sp-count-text")).to_have_text(re.compile("Step 25 of"))
+    stage.locator(".sp-chip[data-node='3']").click()
+    stage.locator(".sp-mode").nth(1).click()
+    page.wait_for_url(lambda url: place_of(url) == {"run": "bundled-rest-code", "step": "25", "node": "4", "mask": "causal"})
+    for path in (page.url.partition("?")[2], page.url.partition("?")[2] + "&tab=replay"):
+        other = open_page("?" + path)
+        stage = other.locator(f"#lab-{'replay' if 'tab' in path else 'live'}-player")
+        expect(stage.locator(".sp-chip.sp-lit[data-node='3']")).to_be_attached()
+        expect(stage.locator(".sp-count-text")).to_have_text(re.compile("Step 25 of"))
+        expect(stage.locator(".sp-mode").nth(1)).to_have_attribute("aria-pressed", "true")
+    other.locator("#lab-tab-replay-button").click()
+    stage.locator(".sp-count-text").click()
+    other.keyboard.press("Escape")  # releases the node
+    other.keyboard.press("f")  # the run is followed: no step
+    stage.locator(".sp-mode").first.click()
+    other.wait_for_url(lambda url: place_of(url) == {"run": "bundled-rest-code", "tab": "replay"})
+
+
+@pytest.mark.parametrize("view", ["step=25&node=100000", "step=25&node=-1", "step=25&node=1e1&mask=__proto__", "node=3", "step=<b>&node=<b>",
+                                  "step=99999999999999999999&node=1&mask=<script>"])
+def test_a_hostile_address_shows_a_step(open_page: OpenPage, view: str):
+    page = open_page(f"?run=bundled-rest-code&{view}")
+    stage = page.locator("#lab-live-player")
+    expect(stage.locator(".sp-count-text")).to_have_text(re.compile("Step (25|70) of 70"))
+    page.wait_for_url(re.compile(r"\?run=bundled-rest-code(&step=25)?$"))
+    expect(stage.locator(".sp-lit")).to_have_count(0)
+    expect(stage.locator(".sp-mode").first).to_have_attribute("aria-pressed", "true")
+
+
+def test_gradios_own_words_are_in_the_viewers_language(open_page: OpenPage):
+    page = open_page(locale="zh-CN")
+    more = page.locator("#lab-tabs .overflow-menu > button")
+    expect(more).to_have_attribute("aria-label", "更多标签页")
+    page.locator('[data-language="en"]').click()
+    expect(more).to_have_attribute("aria-label", "More tabs")
 
 
 def type_name(page: Page, field: str, name: str, end: str = "Enter") -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
+from addresses import place_of
 from playwright.sync_api import Browser, Locator, Page, expect
 
 from spec_core.messages import catalogue
@@ -152,6 +153,43 @@ def test_the_link_opens_it_again_in_another_language(compared: Page, open_page: 
     assert colour == "rgb(236, 238, 240)"
 
 
+def test_the_link_names_the_view(compared: Page, open_page: OpenPage):
+    page = compared
+    tab(page).locator('[data-metric="tokens_per_call"]').click()
+    part(page, "axis").select_option("steps")
+    part(page, "seek").fill("500")
+    clock = part(page, "clock").inner_text()
+    for name, value in (("alpha", "0.3"), ("gamma", "7"), ("c", "0.25")):
+        part(page, "breakeven").locator(f'[name="{name}"]').fill(value)
+    place = {"sort": "tokens_per_call", "axis": "steps", "alpha": "0.3", "gamma": "7", "c": "0.25"}
+    page.wait_for_url(lambda url: place.items() <= place_of(url).items() and "at" in place_of(url))
+    link = "?" + page.url.partition("?")[2]
+    other = open_page(link)
+    expect(tab(other).locator('[data-metric="tokens_per_call"]')).to_have_attribute("aria-pressed", "true", timeout=LONG)
+    expect(part(other, "axis")).to_have_value("steps")
+    expect(part(other, "clock")).to_have_text(clock)
+    expect(part(other, "gamma")).to_have_text("7", timeout=LONG)
+    for name, value in (("alpha", "0.3"), ("c", "0.25")):
+        expect(part(other, "breakeven").locator(f'[name="{name}"]')).to_have_value(value)
+    other.wait_for_timeout(600)
+    assert "?" + other.url.partition("?")[2] == link, "opening a link changes nothing of it"
+    part(other, "from").select_option("2")
+    other.wait_for_url(lambda url: place_of(url).get("from") == "2" and "alpha" not in place_of(url))
+    other.locator("#lab-tab-live-button").click()
+    other.wait_for_url(lambda url: set(place_of(url)) == {"run", "step"})
+
+
+def test_a_hostile_link_shows_the_usual_view(compared: Page, open_page: OpenPage):
+    run = re.search("run=([^&]+)", compared.url)[1]
+    hostile = "&sort=constructor&axis=<b>&at=-3e9&prompt=999&from=__proto__&alpha=NaN&gamma=1e9&c=%00&step=x&node=y"
+    page = open_page(f"?tab=compare&run={run}{hostile}")
+    expect(tab(page).locator('[data-chart="tokens"] .main-svg').first).to_be_visible(timeout=LONG)
+    page.wait_for_url(lambda url: place_of(url) == {"tab": "compare", "run": run})
+    expect(part(page, "axis")).to_have_value("time")
+    expect(tab(page).locator('[data-metric][aria-pressed="true"]')).to_have_count(0)
+    expect(tab(page).locator(".lab-track[data-over]")).to_have_count(3)
+
+
 def test_a_lane_that_fails_says_so_and_the_others_go_on(open_page: OpenPage):
     page = open_page("?tab=compare")
     small(page)
@@ -210,7 +248,9 @@ def test_any_panel_as_svg_and_png(open_page: OpenPage, panel: str, tmp_path: Pat
     expect(page.locator("#lab-live-player .sp-panel-trie circle").first).to_be_attached()
     saved = {}
     for kind in ("SVG", "PNG"):
-        button = node.locator(".sp-export button", has_text=kind)
+        node.locator(".sp-export-open").focus()
+        page.keyboard.press("Enter")
+        button = node.locator(".sp-export-menu button", has_text=kind)
         button.focus()
         with page.expect_download() as download:
             page.keyboard.press("Enter")

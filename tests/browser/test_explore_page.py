@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
+from urllib.parse import quote, urlsplit
 
 import pytest
+from addresses import place_of
 from playwright.sync_api import Page, Route, expect
 
 from spec_core.datastore.build import build_store
@@ -118,6 +120,59 @@ def test_pin_and_zoom_survive_typing(open_page: OpenPage, second_store):
     assert page.evaluate(scale) == before
     expect(lane(page).locator('.sp-trie .sp-node[data-node="0"]')).to_have_class(re.compile("sp-lit"))
     expect(page.locator(".lab-explore-sources pre .lab-explore-match").first).to_have_text(" zyzzyva eats")
+
+
+def test_a_link_shows_the_same_drafts(open_page: OpenPage, second_store):
+    page = explore(open_page, "# 投机 & 解码\nthe zyzzyva eats")
+    page.select_option("#lab-explore-store", second_store)
+    page.select_option("#lab-explore-second", "python-stdlib")
+    page.locator("#lab-explore-budget").fill("7")
+    page.locator("#lab-explore-min_suffix").fill("1")
+    page.wait_for_url(re.compile("min_suffix=1"))
+    asked = {"tab": "explore", "context": "# 投机 & 解码\nthe zyzzyva eats", "store": STORE, "second": "python-stdlib",
+             "budget": "7", "min_suffix": "1"}
+    assert place_of(page.url) == asked
+
+    other = open_page(f"?{urlsplit(page.url).query}")
+    expect(lane(other, 1).locator(".sp-run-name")).to_contain_text("python-stdlib", timeout=FIRST)
+    expect(lane(other).locator(".sp-run-name")).to_contain_text(STORE)
+    assert labels(other) == labels(page) != [] and labels(other, 1) == labels(page, 1)
+    assert other.locator("#lab-explore-context").input_value() == asked["context"] and place_of(other.url) == asked
+
+    other.locator("#lab-tab-datastores-button").click()
+    other.wait_for_url(lambda url: urlsplit(url).query == "tab=datastores")
+    other.locator("#lab-tab-explore-button").click()
+    other.wait_for_url(re.compile("budget=7"))
+    assert place_of(other.url) == asked
+    type_context(other, "投机解码" * 120)
+    expect(other.locator('.lab-explore [data-part="said"]')).to_contain_text("too long for the address")
+    other.wait_for_url(lambda url: "context=" not in url)
+    assert place_of(other.url)["budget"] == "7"
+
+
+@pytest.mark.parametrize("query", [
+    f"context={quote(HOSTILE)}&store={quote(HOSTILE)}&second={quote(HOSTILE)}&target={quote(HOSTILE)}",
+    "store=../../etc/passwd&second=%00&target=../../etc&context=%ED%A0%80%00%FF", f"context={'x' * 30_000}&store={'y' * 9000}",
+    "budget=-1&max_suffix=1e9&min_suffix=2.5&continuation=NaN", "budget=&max_suffix=%F0%9F%8E%89&store=&second=&target="])
+def test_whatever_the_address_says_the_tab_works(open_page: OpenPage, query: str):
+    page = open_page(f"?tab=explore&{query}")
+    expect(lane(page).locator(".lab-explore-trouble, .sp-panel-facts .sp-sentence").locator("visible=true").first).not_to_be_empty(timeout=FIRST)
+    page.select_option("#lab-explore-store", "python-stdlib")
+    page.select_option("#lab-explore-second", "")
+    page.locator("#lab-explore-target").fill("smollm2-135m")
+    page.locator("#lab-explore-target").press("Tab")
+    type_context(page, "import os\nimport sys\n")
+    expect(lane(page).locator(".sp-panel-facts .sp-sentence")).to_contain_text("python-stdlib", timeout=FIRST)
+    assert page.evaluate("globalThis.struck") is None
+
+
+def test_sliders_of_an_address_stay_on_their_rails(open_page: OpenPage):
+    page = open_page("?tab=explore&budget=999999999&min_suffix=9&max_suffix=3&continuation=0")
+    expect(lane(page).locator(".sp-panel-facts .sp-sentence")).to_contain_text("python-stdlib", timeout=FIRST)
+    values = {name: page.locator(f"#lab-explore-{name}") for name in ("budget", "min_suffix", "max_suffix", "continuation")}
+    assert values["budget"].input_value() == values["budget"].get_attribute("max")
+    assert (values["min_suffix"].input_value(), values["max_suffix"].input_value()) == ("3", "3")
+    assert values["continuation"].input_value() == values["continuation"].get_attribute("min")
 
 
 def test_two_stores_stand_side_by_side(open_page: OpenPage, second_store):

@@ -12,6 +12,7 @@ from players import DRAWN, FORK, go_to, page_of
 from playwright.sync_api import Page
 from synthetic import synthetic_trace
 
+from spec_core.pieces import read_bytes, show_bytes
 from spec_core.trace import Committed, Step, Trace, TreeRecord
 from spec_core.tree import DraftTree
 from visualizers.views import run_view, step_view
@@ -43,6 +44,13 @@ def painted(page: Page, selector: str) -> int:
 
 def camera(page: Page) -> str:
     return page.locator(".sp-trie > g").get_attribute("transform")
+
+
+def test_pieces_that_share_a_character_join_to_it(page_of: Callable[..., Page], trace: Trace) -> None:
+    page = page_of(trace)
+    for pieces in (["a⟨e4⟩⟨bd⟩", "⟨a0⟩b"], ["⟨e4⟩⟨bd⟩"], ["⟨f0⟩⟨9f⟩⟨a6⟩", "⟨9c⟩⟨e4⟩"], ["⟨a0⟩", "x", "⟨e4⟩y"], ["plain ", "text"], []):
+        expected = show_bytes(read_bytes("".join(pieces)))
+        assert page.evaluate("(pieces) => SpecPlayer.joinPieces(pieces)", pieces) == expected
 
 
 def test_no_panel_is_empty(page_of: Callable[..., Page], trace: Trace) -> None:
@@ -570,3 +578,55 @@ def test_the_whole_step_is_in_sight(page_of: Callable[..., Page], trace: Trace) 
 def test_a_run_without_steps_says_so(page_of: Callable[..., Page], trace: Trace) -> None:
     page = page_of(with_run(trace, []))
     assert page.locator(".sp-sentence").inner_text() == "This run has no steps."
+
+
+def test_a_panels_picture_button_covers_nothing(page_of: Callable[..., Page], trace: Trace) -> None:
+    page = page_of(trace)
+    for language in ("en", "zh"):
+        page.locator(f"[data-language={language}]").click()
+        page.evaluate(DRAWN)
+        panels = page.locator(".sp-panel:visible")
+        for i in range(panels.count()):
+            panel = panels.nth(i)
+            panel.hover(position={"x": 4, "y": 4})
+            covered, name = panel.evaluate("""(panel) => {
+              const button = panel.querySelector(".sp-export-open").getBoundingClientRect();
+              const meets = (box) => box.width && box.left < button.right && box.right > button.left && box.top < button.bottom && box.bottom > button.top;
+              const texts = document.createTreeWalker(panel, NodeFilter.SHOW_TEXT), covered = [];
+              while (texts.nextNode()) {
+                const range = document.createRange();
+                range.selectNodeContents(texts.currentNode);
+                if (!texts.currentNode.parentElement.closest(".sp-export, .sp-scroll") && [...range.getClientRects()].some(meets)) covered.push(texts.currentNode.data);
+              }
+              const note = panel.querySelector(".sp-note");
+              if (note.scrollWidth > note.clientWidth) covered.push(note.textContent + " is cut");
+              return [covered, panel.className];
+            }""")
+            assert not covered, (language, name)
+
+
+def test_the_picture_menu_is_whole_and_takes_the_keys(page_of: Callable[..., Page], trace: Trace) -> None:
+    page = page_of(trace)
+    page.locator(".sp-chip[data-node='0']").click()
+    page.locator(".sp-panel-timeline .sp-export-open").click()
+    menu = page.locator(".sp-panel-timeline .sp-export-menu")
+    assert menu.is_visible()
+    on_top = menu.locator("button").evaluate_all("""(buttons) => buttons.map((button) => {
+      const { left, top, width, height } = button.getBoundingClientRect();
+      return document.elementFromPoint(left + width / 2, top + height / 2) === button;
+    })""")
+    assert on_top == [True, True]
+    page.keyboard.press("Escape")
+    assert menu.is_hidden()
+    assert page.evaluate("specPlayer.state().pin") is not None, "Escape closes the menu, and only that"
+
+
+@pytest.mark.parametrize("node", [-2, 0.5, 10**6, "x", None])
+def test_a_pin_that_is_not_there_is_none(page_of: Callable[..., Page], trace: Trace, node: object) -> None:
+    page = page_of(trace)
+    page.evaluate("(node) => specPlayer.pin(node)", node)
+    page.evaluate(DRAWN)
+    assert page.evaluate("specPlayer.state().pin") is None
+    page.evaluate("specPlayer.pin(-1)")
+    page.evaluate(DRAWN)
+    assert page.locator(".sp-chip.sp-lit").get_attribute("data-node") == "-1"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from itertools import product
 
 import numpy as np
 import pytest
@@ -155,6 +154,18 @@ def sampled_law(target, sampling, prompt) -> dict[tuple[int, ...], float]:
     return law
 
 
+def chi_square(counts: Counter, law: dict[tuple[int, ...], float]) -> float:
+    """p-value of counted sequences under a law; sequences that are rarely expected count as one."""
+    assert set(counts) <= set(law)
+    expected = np.array(list(law.values())) * counts.total()
+    observed = np.array([counts[sequence] for sequence in law], dtype=float)
+    rare = expected < 5
+    observed = np.append(observed[~rare], observed[rare].sum())
+    expected = np.append(expected[~rare], expected[rare].sum())
+    keep = expected > 0
+    return chisquare(observed[keep], expected[keep]).pvalue
+
+
 def p_value(rule, sampling, vocab=4) -> float:
     """χ² of the whole loop's output against the target's law; drafts hold the first half of the vocabulary only."""
     target, prompt = tiny_llama(vocab=vocab, seed=3, initializer_range=0.3), [1, 2]
@@ -165,14 +176,7 @@ def p_value(rule, sampling, vocab=4) -> float:
     for seed in range(RUNS):
         seeded = Sampling(sampling.temperature, sampling.top_k, sampling.top_p, sampling.repetition_penalty, seed)
         counts[tuple(run(target, drafter, seeded, prompt, LENGTH, rule)[1])] += 1
-    assert set(counts) <= set(law)
-    expected = np.array([law[s] * RUNS for s in product(range(vocab), repeat=LENGTH) if s in law])
-    observed = np.array([counts[s] for s in product(range(vocab), repeat=LENGTH) if s in law], dtype=float)
-    rare = expected < 5
-    observed = np.append(observed[~rare], observed[rare].sum())
-    expected = np.append(expected[~rare], expected[rare].sum())
-    keep = expected > 0
-    return chisquare(observed[keep], expected[keep]).pvalue
+    return chi_square(counts, law)
 
 
 def test_sampled_output_follows_the_target():

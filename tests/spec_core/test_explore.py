@@ -23,7 +23,7 @@ from spec_core.datastore.encoding import encoder, fingerprint  # noqa: E402
 from spec_core.datastore.store import open_store  # noqa: E402
 from spec_core.drafters.base import Limits  # noqa: E402
 from spec_core.drafters.rest import RestDrafter  # noqa: E402
-from spec_core.explore import MOST_HITS, Explorer, whole_characters  # noqa: E402
+from spec_core.explore import MOST_HITS, Explorer  # noqa: E402
 from spec_core.messages import UserError  # noqa: E402
 from spec_core.models import Cancelled  # noqa: E402
 from spec_core.pieces import Pieces  # noqa: E402
@@ -146,17 +146,6 @@ def test_of_very_many_hits_some_are_looked_up(explorer: Explorer, monkeypatch):
     assert MOST_HITS > sources.hits > sources.looked_at == 3
 
 
-@given(strategies.text(max_size=12), strategies.lists(strategies.integers(0, 48), min_size=3, max_size=3))
-def test_cut_characters_stand_where_they_end(text: str, cuts: list[int]):
-    data = text.encode()
-    cuts = [0, *sorted(min(cut, len(data)) for cut in cuts), len(data)]
-    parts = [data[low:high] for low, high in zip(cuts, cuts[1:], strict=False)]
-    whole = whole_characters(parts, True, True)
-    assert "".join(whole) == text and len(whole) == len(parts)
-    inner = whole_characters(parts[1:3], False, False)
-    assert "".join(inner) == b"".join(parts[1:3]).decode("utf-8", "ignore")
-
-
 # --- coverage ---------------------------------------------------------------------------
 
 
@@ -220,6 +209,24 @@ def test_a_replay_reports_and_can_be_cancelled(explorer: Explorer):
     with pytest.raises(Cancelled):
         explorer.coverage("the cat " * 2000, {}, lambda stage, done: told.append(done), lambda: len(told) > 3)
     assert len(told) == 4 and told == sorted(told) and told[-1] < 1
+
+
+def test_a_long_text_is_cancelled_while_it_is_tokenised(explorer: Explorer, monkeypatch):
+    monkeypatch.setattr("spec_core.explore.PART_CHARACTERS", 100)
+    text, tokenised, told = TEXTS["sub/words.txt"] * 20, [], []
+    ids = explorer.ids
+    monkeypatch.setattr(explorer, "ids", lambda part: tokenised.append(part) or ids(part))
+    with pytest.raises(Cancelled):
+        explorer.coverage(text, {}, lambda stage, done: told.append((stage, done)), lambda: len(tokenised) == 3)
+    assert [stage for stage, _ in told] == ["coverage.tokenise"] * 4 and told[-1][1] < 0.5
+    assert text.startswith("".join(tokenised)) and len(tokenised) == 3
+
+
+def test_a_text_tokenised_in_parts_is_replayed_as_a_whole(explorer: Explorer, monkeypatch):
+    text = TEXTS["loops.py"] * 9 + TEXTS["页面.md"]
+    whole = explorer.coverage(text, {})
+    monkeypatch.setattr("spec_core.explore.PART_CHARACTERS", 100)
+    assert explorer.coverage(text, {}) == whole
 
 
 def test_a_replay_needs_two_tokens(explorer: Explorer):

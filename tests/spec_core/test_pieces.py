@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from tokenizers import Tokenizer, decoders, models
 from transformers import PreTrainedTokenizerFast
 
-from spec_core.pieces import Pieces, read_bytes, show_bytes
+from spec_core.pieces import Pieces, read_bytes, show_bytes, whole_characters
 
 TEXTS = ["def f(x):\n\treturn x\r\n", "中文，可以。", "emoji 🦜🧪 and é", "<script>alert(1)</script>", " a  b   c ", "\x00\x07"]
 
@@ -45,3 +45,19 @@ def test_sentencepiece_style_tokens():
 @given(st.binary(max_size=12))
 def test_bytes_are_shown_without_loss(data):
     assert read_bytes(show_bytes(data)) == data
+
+
+@given(st.text(max_size=12), st.lists(st.integers(0, 48), min_size=3, max_size=3))
+def test_cut_characters_stand_where_they_end(text: str, cuts: list[int]):
+    data = text.encode()
+    cuts = [0, *sorted(min(cut, len(data)) for cut in cuts), len(data)]
+    parts = [data[low:high] for low, high in zip(cuts, cuts[1:], strict=False)]
+    whole = whole_characters(parts, True, True)
+    assert "".join(whole) == text and len(whole) == len(parts)
+    inner = whole_characters(parts[1:3], False, False)
+    assert "".join(inner) == b"".join(parts[1:3]).decode("utf-8", "ignore")
+
+
+def test_bytes_that_are_no_text_are_shown_where_they_stand():
+    assert whole_characters([b"\xff\xe4", b"\xbd\xa0\xf0"]) == ["⟨ff⟩", "你⟨f0⟩"]
+    assert whole_characters([b"\xbd\xa0a", b"b\xf0\x9f"], from_start=False, to_end=False) == ["a", "b"]

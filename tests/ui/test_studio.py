@@ -18,8 +18,9 @@ from test_builds import TEXT, Gate, builds, gate, stores, tokenizer, uploads  # 
 from test_layers import HOLE, KEY, texts_of_python, texts_of_script
 
 from spec_core.messages import LANGUAGES, catalogue
-from ui import studio
+from ui import page, studio
 from ui.builds import Builds
+from ui.form import Defaults
 from ui.uploads import Uploads
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -138,6 +139,32 @@ def test_no_answer_gives_keys_uploads_or_paths_away(functions: dict[str, Any], g
         call(functions["cancel"], started)
     finally:
         gate.open.set()
+
+
+def test_where_datastores_are_read_only_the_server_changes_none(functions: dict[str, Any], uploads: Uploads, builds: Builds,  # noqa: F811
+                                                                stores: Path):  # noqa: F811
+    built(functions)
+    upload = sent(functions)["upload"]
+    before = {path: path.stat().st_mtime_ns for path in stores.rglob("*")}
+    guarded = {function.__name__: function for function in studio.server_functions(uploads, builds, read_only=True)}
+    assert guarded.keys() == functions.keys()
+    data = {"name": "mine", "new": "other", "upload": upload, "target": "small", "grow": True, "parts": []}
+    refused = {name for name, function in guarded.items() if name not in ("news", "verify", "download", "look", "give_up")
+               and call(function, data)["problem"]["key"] == "studio.read_only"}
+    assert refused == {"send", "forget", "look_through", "build_it", "cancel", "rename", "delete", "bring"}
+    call(guarded["build_it"], data | {"name": "new", "grow": False})
+    assert {path: path.stat().st_mtime_ns for path in stores.rglob("*")} == before
+    assert [store["name"] for store in call(guarded["news"], {})["stores"]] == ["mine"] and len(builds.statuses()) == 1
+    assert finished(guarded, call(guarded["verify"], {"name": "mine"}))["state"] == "done"
+
+
+@pytest.mark.parametrize("read_only", [True, False])
+def test_the_page_hands_the_rule_on(read_only: bool, stores: Path):  # noqa: F811
+    blocks = page.build(Defaults("smollm2-135m", 64), read_only=read_only)
+    tab, = [block for block in blocks.blocks.values() if getattr(block, "elem_id", None) == "lab-studio"]
+    delete, = [function for function in tab.server_fns if function.__name__ == "delete"]
+    key = call(delete, {"name": "nowhere"})["problem"]["key"]
+    assert tab.props["read_only"] is read_only and (key == "studio.read_only") is read_only
 
 
 def test_every_message_of_the_studio_exists_and_is_used():

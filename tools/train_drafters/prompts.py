@@ -9,6 +9,8 @@ from __future__ import annotations
 import random
 from dataclasses import dataclass
 
+import numpy as np
+
 from . import sources
 
 SYSTEM = "<|im_start|>system\nYou are a helpful AI assistant named SmolLM, trained by Hugging Face<|im_end|>\n"
@@ -17,7 +19,7 @@ ANSWER = "<|im_end|>\n<|im_start|>assistant\n"
 
 
 MOST = 6000
-SHARES = {"code": 0.42, "chat": 0.06, "summary": 0.12, "rag": 0.12, "translation": 0.1, "sum": 0.1, "question": 0.08}
+SHARES = {"code": 0.5, "chat": 0.06, "summary": 0.07, "rag": 0.07, "translation": 0.12, "sum": 0.1, "question": 0.08}
 
 
 @dataclass(frozen=True)
@@ -62,6 +64,24 @@ def made_prompts(seed: int) -> list[DistilPrompt]:
         for topic in TOPICS:
             prompts.setdefault(DistilPrompt("question", chat(pattern.format(topic=topic))))
     return _mixed(list(prompts), rng)
+
+
+def passage_prompts(passages: list[str], count: int, rng: np.random.Generator) -> list[DistilPrompt]:
+    """Summaries of passages, and questions about two of them."""
+    prompts = []
+    for _ in range(count):
+        first, second = (passages[i] for i in rng.choice(len(passages), 2, replace=False))
+        if rng.random() < 0.5:
+            prompts.append(DistilPrompt("summary", chat(str(rng.choice(SUMMARISE)).format(passage=first))))
+        else:
+            prompts.append(DistilPrompt("rag", chat(f"{first} {second}\n\n{rng.choice(ABOUT)}")))
+    return prompts
+
+
+def is_prose(text: str) -> bool:
+    """Whether a text reads as a passage: long enough, and mostly words."""
+    letters = sum(c.isalpha() or c.isspace() for c in text)
+    return len(text.split()) >= 60 and letters > 0.9 * len(text)
 
 
 def texts(seed: int) -> list[str]:

@@ -5,7 +5,7 @@
 ``nano`` learns the target's soft labels over a trimmed vocabulary, on the target's own
 embeddings. ``nano-universal`` learns the target's texts in a byte-level BPE of its own.
 Checkpoints are kept as it goes, the best by agreement on held-out output; starting again
-goes on from the last one.
+goes on from the last one, and ``--shipped`` from the drafter in ``assets``.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import spec_core.runtime as runtime  # before torch
 import argparse
 import json
 import math
+import shutil
 import time
 from dataclasses import asdict
 from pathlib import Path
@@ -27,6 +28,7 @@ from transformers import AutoModelForCausalLM, PreTrainedTokenizerFast
 
 from spec_core import models
 from spec_core.datastore.encoding import fingerprint
+from spec_core.draft_models import HOME
 from spec_core.drafters.nano_model import NanoConfig, NanoModel
 from spec_core.drafters.token_text import TokenText
 
@@ -48,8 +50,11 @@ def main() -> None:
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--minutes", type=float, default=60)
     parser.add_argument("--rate", type=float, default=1.5e-3)
+    parser.add_argument("--shipped", action="store_true", help="go on from the shipped drafter")
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)
+    if options.shipped and not (options.out / "last.safetensors").exists():
+        take_up_shipped(options.drafter, options.out)
     runtime.prepare_torch()
 
     shards = sorted(options.data.glob("shard-????.npz"))
@@ -73,6 +78,14 @@ def main() -> None:
     print(f"{train.tokens} tokens in {len(kept)} shards, vocabulary covers "
           f"{np.isin(train.labels[:, 0], vocabulary).mean():.3f}; {trainer.parameters / 1e6:.1f} M parameters", flush=True)
     trainer.fit(train, test, options.minutes, options.rate)
+
+
+def take_up_shipped(name: str, out: Path) -> None:
+    """Make the shipped drafter the last checkpoint."""
+    weights = load_file(HOME / name / "nano.safetensors")
+    save_file({key: value.float() for key, value in weights.items()}, out / "last.safetensors")
+    if (HOME / name / "tokenizer.json").exists():
+        shutil.copyfile(HOME / name / "tokenizer.json", out / "tokenizer.json")
 
 
 def borrowed_embeddings() -> torch.Tensor:
@@ -105,6 +118,7 @@ class Trainer:
         self.folder, self.embeddings, self.scale, self.about = folder, embeddings, scale, about
         self.vocabulary = torch.from_numpy(vocabulary)
         self.trimmed = torch.full((len(embeddings) + 1,), -1)  # label -1 finds the last place
+        self.fast_bfloat16 = runtime.choose_dtype("auto", torch.device("cpu")) == torch.bfloat16
         self.trimmed[self.vocabulary] = torch.arange(len(vocabulary))
         torch.manual_seed(0)
         self.config = NanoConfig(embeddings.shape[1])
@@ -124,7 +138,7 @@ class Trainer:
         safe = np.maximum(rows, 0)
         hints, lengths = torch.from_numpy(data.hints[0][safe]), torch.from_numpy(data.hints[1][safe])
         positions = torch.arange(rows.shape[1]).expand(rows.shape)
-        with torch.autocast("cpu", torch.bfloat16):
+        with torch.autocast("cpu", torch.bfloat16, enabled=self.fast_bfloat16):
             features, copy = self.model(self.embeddings[torch.from_numpy(data.ids[safe])] / self.scale,
                                         self.embeddings[hints] / self.scale, lengths, positions, None)
             real = torch.from_numpy(rows >= 0)

@@ -16,6 +16,7 @@ function createChannel({ element, props, server, tab }) {
   let attached = 0;     // grows with each attach: an old loop sees that it is old
   let steps = 0, version = 0, opened = false;
   let wanted = null;    // the step that the address asks for, counted from 0
+  let node = null;      // of that step, to be pinned; -1 is the root
   let best = null;      // of a recorded run that is shown unasked: its richest step so far
   let status = { state: "idle" };
   const watchers = [];
@@ -41,10 +42,10 @@ function createChannel({ element, props, server, tab }) {
   }
 
   /** Follow a run; key: proof that this browser started it. */
-  function attach(id, { key = null, step = null, showBest = false } = {}) {
+  function attach(id, { key = null, step = null, pin = null, showBest = false } = {}) {
     if (key) lab.keepKey(id, key);
     if (run && run !== id) leave();
-    [run, steps, version, opened, wanted] = [id, 0, 0, false, step];
+    [run, steps, version, opened, wanted, node] = [id, 0, 0, false, step, pin];
     best = showBest ? { step: 0, accepted: 0 } : null;
     root.classList.add("lab-waiting");  // what is drawn belongs to the run before
     show({ state: key ? "loading" : "idle" });
@@ -90,6 +91,11 @@ function createChannel({ element, props, server, tab }) {
       player.append(fresh);
       steps += fresh.length;
       if (answer.status.state === "running" && steps >= answer.total) timePicture(answer.made);
+      if (node !== null && wanted < steps) {
+        const pinned = node;
+        node = null;
+        if (player.state().step === wanted) player.pin(pinned);
+      }
       if (best) {
         for (const { index, committed } of fresh) {
           const accepted = committed.kinds.filter((kind) => kind === "accepted").length;
@@ -138,23 +144,18 @@ function createChannel({ element, props, server, tab }) {
     lab.save(`speculation-${what}-${run}.${ending}`, answer.text, type);
   }
 
-  /** The address of what is on screen: a reload, or a copied link, comes back to it. */
+  /** Run, step, pinned node and mask as they are on screen; no step where the run is followed. */
   function writeAddress() {
     if (root.offsetParent === null) return;
-    const state = player.state();
-    const waiting = !opened || (state.step < 0 && !state.following);
-    const step = waiting ? wanted : state.following ? null : state.step;
-    lab.address({ tab: tab === "live" ? null : tab, run, step: step === null ? null : step + 1 });
+    const { step, following, pin, causal } = player.state();
+    const waiting = !opened || (step < 0 && !following);
+    const shown = waiting ? wanted : following ? null : step;
+    const pinned = waiting ? node : pin?.step === shown ? pin.node : null;
+    const counted = (index) => (index === null ? null : index + 1);  // as on screen: steps and nodes from 1, the root is 0
+    lab.place({ tab: tab === "live" ? null : tab, run, step: counted(shown), node: counted(pinned), mask: causal ? "causal" : null });
   }
 
-  // a browser refuses more than some changes of the address a second: scrubbing is written when it rests
-  let resting = null;
-  function writeAddressSoon() {
-    clearTimeout(resting);
-    resting = setTimeout(writeAddress, 250);
-  }
-
-  player.onChange(writeAddressSoon);
+  player.onChange(lab.rested(writeAddress));
   addEventListener("pagehide", leave);
   lab.on("language", (language) => {
     player.setLanguage(language);
@@ -169,9 +170,11 @@ function createChannel({ element, props, server, tab }) {
 /** Follow the run that the address names for this tab, else the one that every visitor sees first. */
 function begin(channel, addressed, first) {
   const linked = addressed ? lab.asked.get("run") : null;
-  const step = lab.asked.get("step");  // counted from 1, as on screen
-  if (linked) channel.attach(linked, { step: /^\d+$/.test(step ?? "") ? Math.max(0, Number(step) - 1) : null });
-  else if (first) channel.attach(first, { showBest: true });
+  const step = lab.askedNumber("step"), node = lab.askedNumber("node");
+  if (addressed) channel.player.showCausal(lab.asked.get("mask") === "causal");
+  if (linked) {
+    channel.attach(linked, { step: step === null ? null : Math.max(0, step - 1), pin: step === null || node === null ? null : node - 1 });
+  } else if (first) channel.attach(first, { showBest: true });
   return linked;
 }
 

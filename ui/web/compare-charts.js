@@ -1,6 +1,7 @@
 // The charts of a comparison. plotly's script comes from this server, when the first chart is drawn.
 
 const PLOT_LOOK = { displaylogo: false, responsive: true, modeBarButtonsToRemove: ["lasso2d", "select2d", "autoScale2d"] };
+const SLIDERS = ["alpha", "gamma", "c"];
 let plotly = null;  // a promise
 
 function loadPlotly(server) {
@@ -14,8 +15,11 @@ function loadPlotly(server) {
   return plotly;
 }
 
-/** element holds the tab's template; run: () → the comparison's id; prompt: () → the prompt that is looked at. */
-function compareCharts(element, server, { run, prompt }) {
+/**
+ * element holds the tab's template; run: () → the comparison's id; prompt: () → the prompt that is looked at;
+ * moved: called when the explorer stands at another place.
+ */
+function compareCharts(element, server, { run, prompt, moved }) {
   const part = (name) => element.querySelector(`[data-part="${name}"]`);
   const slider = (name) => part("breakeven").querySelector(`[name="${name}"]`);
   const look = () => ({ run: run(), language: lab.language, dark: document.body.classList.contains("dark") });
@@ -29,7 +33,8 @@ function compareCharts(element, server, { run, prompt }) {
     await Plotly.react(place, figure.data, { ...figure.layout, autosize: true }, PLOT_LOOK);
   }
 
-  async function draw() {
+  /** linked: a view to begin with. */
+  async function draw(linked = null) {
     if (!run()) return;
     const figures = await lab.ask(server, "charts", { ...look(), prompt: prompt() });
     for (const place of element.querySelectorAll("[data-chart]")) {
@@ -38,6 +43,25 @@ function compareCharts(element, server, { run, prompt }) {
       if (figure) await plot(place.querySelector(".lab-plot"), figure);
     }
     await explore();
+    if (linked) stand(linked);
+  }
+
+  /** Where the explorer stands, when that is not where it begins: at a lane, or where the sliders were moved to. */
+  function view() {
+    const from = part("from").value;
+    if (!lanes.length || from === String(lanes[0].lane)) return {};
+    if (from !== "") return { from };
+    return Object.fromEntries(SLIDERS.map((name) => [name, slider(name).value]));
+  }
+
+  function stand(linked) {
+    if (lanes.some(({ lane }) => lane === linked.from)) {
+      part("from").value = String(linked.from);
+      takeOver();
+    } else if (SLIDERS.every((name) => linked[name] !== null)) {
+      for (const name of SLIDERS) slider(name).value = linked[name];  // a slider keeps within its ends
+      free();
+    }
   }
 
   /** Ask for the explorer's answer where the sliders stand; only the latest question is asked while one is under way. */
@@ -48,7 +72,7 @@ function compareCharts(element, server, { run, prompt }) {
     try {
       do {
         again = false;
-        const place = Object.fromEntries(["alpha", "gamma", "c"].map((name) => [name, Number(slider(name).value)]));
+        const place = Object.fromEntries(SLIDERS.map((name) => [name, Number(slider(name).value)]));
         const { answer, figure } = await lab.ask(server, "break_even", { ...look(), ...place });
         offer(answer.lanes);
         advise(answer);
@@ -79,6 +103,14 @@ function compareCharts(element, server, { run, prompt }) {
     slider("c").value = lane.c;
     show();
     explore();
+    moved();
+  }
+
+  function free() {
+    part("from").value = "";
+    show();
+    explore();
+    moved();
   }
 
   function show() {
@@ -97,15 +129,9 @@ function compareCharts(element, server, { run, prompt }) {
     part("advice").replaceChildren(...words.map((text) => newElement("span", { textContent: text })));
   }
 
-  for (const name of ["alpha", "gamma", "c"]) {
-    slider(name).addEventListener("input", () => {
-      part("from").value = "";
-      show();
-      explore();
-    });
-  }
+  for (const name of SLIDERS) slider(name).addEventListener("input", free);
   part("from").addEventListener("change", takeOver);
   SpecPlayer.watchTheme(() => { if (!part("why").hidden) draw(); });
   show();
-  return { draw, relabel: () => { show(); if (!part("why").hidden) draw(); }, forget: () => { lanes = []; } };
+  return { draw, view, relabel: () => { show(); if (!part("why").hidden) draw(); }, forget: () => { lanes = []; } };
 }

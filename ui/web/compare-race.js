@@ -23,8 +23,8 @@ function textsOf(pieces) {
   }).join(""));
 }
 
-/** element holds the tab's template. */
-function compareRace(element) {
+/** element holds the tab's template; moved: called when the race stands at another place, not at each frame of a play. */
+function compareRace(element, moved) {
   const part = (name) => element.querySelector(`[data-part="${name}"]`);
   const play = part("play"), seek = part("seek"), clock = part("clock"), axis = part("axis"), speed = part("speed");
   let tracks = [];
@@ -33,13 +33,17 @@ function compareRace(element) {
 
   const byTime = () => axis.value === "time";
 
-  /** lanes: as ui/compare.py's race_of answers; names: of the lanes. */
-  function open(lanes, names) {
+  /** lanes: as ui/compare.py's race_of answers; names: of the lanes; linked: a view to begin with. */
+  function open(lanes, names, linked = null) {
     tracks = lanes.map((lane, i) => lane && newTrack(lane, names[i], i)).filter(Boolean);
     part("tracks").replaceChildren(...tracks.map(({ node }) => node));
+    if (linked) axis.value = linked.axis === "steps" ? "steps" : "time";
     measure();
-    go(most);  // it begins where it ended: everything is there to be read
+    go(linked?.at ?? most);  // else it begins where it ended: everything is there to be read
   }
+
+  /** The axis, and the place on it in milliseconds or steps; null for the usual ones. */
+  const view = () => ({ axis: byTime() ? null : "steps", at: now < most ? Math.floor(now) : null });
 
   function newTrack(lane, name, i) {
     const texts = textsOf(lane.pieces.flat());
@@ -91,6 +95,7 @@ function compareRace(element) {
     play.dataset.sayTitle = playing ? "compare.race.pause" : "compare.race.play";
     lab.word(play.parentElement);
     if (playing) requestAnimationFrame(tick);
+    else moved();
   }
 
   function tick(time) {
@@ -105,5 +110,5 @@ function compareRace(element) {
   play.addEventListener("click", () => toggle());
   seek.addEventListener("input", () => { toggle(false); go(seek.value / 1000 * most); });
   axis.addEventListener("change", () => { toggle(false); measure(); go(most); });
-  return { open, relabel: () => go(now) };
+  return { open, view, relabel: () => go(now) };
 }

@@ -48,8 +48,8 @@ const BESIDE = {
   },
 };
 
-/** element holds the tab's template; take: (what, lane) saves one of a lane's files. */
-function compareTable(element, take) {
+/** element holds the tab's template; take: (what, lane) saves one of a lane's files; moved: called when it is sorted anew. */
+function compareTable(element, take, moved) {
   const part = (name) => element.querySelector(`[data-part="${name}"]`);
   let status = null;
   let sorted = null;  // the metric by which the lanes are ordered
@@ -77,6 +77,7 @@ function compareTable(element, take) {
       button.addEventListener("click", () => {
         sorted = sorted === metric ? null : metric;
         draw();
+        moved();
         element.querySelector(`[data-metric="${metric}"]`).focus();
       });
       return newElement("tr", {}, newElement("th", { scope: "row" }, button),
@@ -156,6 +157,11 @@ function compareTable(element, take) {
 
   return {
     draw,
+    sorted: () => sorted,
+    sort(metric) {
+      sorted = Object.hasOwn(METRICS, metric) ? metric : null;
+      draw();
+    },
     markdown() {
       const [head, ...rest] = rows();
       return [head, head.map(() => "---"), ...rest].map((row) => `| ${row.map(pipe).join(" | ")} |`).join("\n");

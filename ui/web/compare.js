@@ -5,14 +5,16 @@ lab.compare = ({ element, props, server }) => {
   const root = element.querySelector(".lab-compare");
   const part = (name) => root.querySelector(`[data-part="${name}"]`);
   const form = compareForm(root, props.offer);
-  const race = compareRace(root);
+  const race = compareRace(root, () => writeSoon());
   const prompt = () => Number(part("prompt").value || 0);
   let run = null, attached = 0, version = 0;
   let status = null, problem = null;
   let drawn = null;  // which state of the comparison the race and the charts show
+  let linked = null; // the view that the address asks for, until it is there
+  const writeSoon = lab.rested(writeAddress);
 
-  const charts = compareCharts(root, server, { run: () => run, prompt });
-  const table = compareTable(root, take);
+  const charts = compareCharts(root, server, { run: () => run, prompt, moved: writeSoon });
+  const table = compareTable(root, take, writeSoon);
   const busy = () => status !== null && !OVER.includes(status.state);
   const mine = () => Boolean(run && lab.keys()[run]);
 
@@ -30,10 +32,10 @@ lab.compare = ({ element, props, server }) => {
     draw();
   }
 
-  /** Follow a comparison; key: proof that this browser started it. */
-  function attach(id, key = null) {
+  /** Follow a comparison; key: proof that this browser started it; view: to be shown when all is measured. */
+  function attach(id, key = null, view = null) {
     if (key) lab.keepKey(id, key);
-    [run, version, status, drawn] = [id, 0, null, null];
+    [run, version, status, drawn, linked] = [id, 0, null, null, view];
     charts.forget();
     writeAddress();
     follow(++attached);
@@ -83,6 +85,7 @@ lab.compare = ({ element, props, server }) => {
     if (whole && drawn !== version) {
       drawn = version;
       showPrompts();
+      if (linked) table.sort(linked.sort);
       pictures();
     }
   }
@@ -90,8 +93,10 @@ lab.compare = ({ element, props, server }) => {
   async function pictures() {
     const names = status.lanes.map(({ name }) => name);
     try {
-      if (!status.sweep) race.open((await lab.ask(server, "race_of", { run, prompt: prompt() })).lanes, names);
-      await charts.draw();
+      if (!status.sweep) race.open((await lab.ask(server, "race_of", { run, prompt: prompt() })).lanes, names, linked);
+      await charts.draw(linked);
+      linked = null;
+      writeSoon();
     } catch {
       problem = { key: "controls.no_answer" };
       lab.write(part("problem"), lab.say(problem.key));
@@ -102,7 +107,8 @@ lab.compare = ({ element, props, server }) => {
     const { prompts } = status;
     part("prompt-choice").hidden = prompts.length < 2;
     fillOptions(part("prompt"), prompts.map((_, i) => String(i)),
-      (i) => `${Number(i) + 1}: ${prompts[i].trim().split("\n")[0].slice(0, 40)}`);
+      (i) => `${Number(i) + 1}: ${prompts[i].trim().split("\n")[0].slice(0, 40)}`,
+      linked?.prompt ? String(linked.prompt - 1) : undefined);
   }
 
   function sentence() {
@@ -135,7 +141,17 @@ lab.compare = ({ element, props, server }) => {
 
   function writeAddress() {
     if (root.offsetParent === null) return;
-    lab.address({ tab: "compare", run, step: null });
+    lab.place({ tab: "compare", run, ...(linked ?? (drawn === null ? {} : view())) });
+  }
+
+  const view = () => ({ prompt: prompt() ? prompt() + 1 : null, sort: table.sorted(), ...(status.sweep ? {} : race.view()), ...charts.view() });
+
+  /** The view that the address names: whatever it says, its parts are numbers or words to look up. */
+  function viewOfAddress() {
+    const word = (name) => lab.asked.get(name);
+    const share = (name) => (/^\d{1,2}(\.\d{1,4})?$/.test(word(name) ?? "") ? Number(word(name)) : null);
+    return { prompt: lab.askedNumber("prompt"), sort: word("sort"), axis: word("axis"), at: lab.askedNumber("at"),
+      from: lab.askedNumber("from"), alpha: share("alpha"), gamma: lab.askedNumber("gamma"), c: share("c") };
   }
 
   async function readFile() {
@@ -162,7 +178,7 @@ lab.compare = ({ element, props, server }) => {
   part("run").addEventListener("click", start);
   part("stop").addEventListener("click", () => lab.ask(server, "stop", { run, key: lab.keys()[run] }).catch(() => {}));
   part("file").addEventListener("change", readFile);
-  part("prompt").addEventListener("change", pictures);
+  part("prompt").addEventListener("change", () => { linked = null; pictures(); });
   part("markdown").addEventListener("click", () => copied(table.markdown()));
   part("csv").addEventListener("click", () => copied(table.csv()));
   part("comparison").addEventListener("click", () => take("comparison", 0));
@@ -182,6 +198,6 @@ lab.compare = ({ element, props, server }) => {
     draw();
   });
   lab.word(root);
-  if (lab.asked.get("tab") === "compare" && lab.asked.has("run")) attach(lab.asked.get("run"));
+  if (lab.asked.get("tab") === "compare" && lab.asked.has("run")) attach(lab.asked.get("run"), null, viewOfAddress());
   draw();
 };

@@ -45,7 +45,10 @@ lab.explore = ({ element, props, server }) => {
 
   // --- what is asked ----------------------------------------------------------
 
-  const sliders = createSliders(part("sliders"), props.sliders, soon);
+  const place = createPlace({ context: defaults.context, store: defaults.store, second: "", target: defaults.target }, props.sliders, () => ({
+    context: part("context").value, store: part("store").value, second: part("second").value, target: part("target").value, ...sliders.values() }));
+  const sliders = createSliders(part("sliders"), place.sliders, soon);
+  const keepPlace = lab.rested(() => root.offsetParent !== null && place.write());
   const query = () => ({
     stores: [part("store").value, part("second").value].filter(Boolean), target: part("target").value,
     text: part("context").value.slice(-defaults.max_context), settings: sliders.values(),
@@ -60,6 +63,7 @@ lab.explore = ({ element, props, server }) => {
 
   /** One question at a time: the newest is put when the answer before it is here, and only its answer is shown. */
   async function ask() {
+    keepPlace();
     wanted += 1;
     if (asking) return;
     asking = true;
@@ -114,6 +118,7 @@ lab.explore = ({ element, props, server }) => {
     const lines = drafts.map(({ run, step }) => lab.say(step.match.length ? "explore.said" : "explore.said.none",
       { store: run.datastore.name, matched: step.match.length, hits: inFigures(step.match.hits), nodes: step.selected }));
     if (drafts.length) lines.unshift(lab.say("explore.tokens", { tokens: drafts[0].run.prompt_pieces.length, steps: drafts[0].run.prompt_pieces.length }));
+    if (!place.fits(part("context").value)) lines.push(lab.say("explore.not_linked"));
     if (cut) lines.push(lab.say("explore.cut", { characters: inFigures(defaults.max_context) }));
     part("said").replaceChildren(...lines.map((line) => el("span", "", {}, line)));
   }
@@ -195,7 +200,7 @@ lab.explore = ({ element, props, server }) => {
   function fillStores() {
     for (const [name, first] of [["store", null], ["second", lab.say("explore.second.none")]]) {
       const select = part(name);
-      const value = select.value || (first === null ? defaults.store : "");
+      const { value } = select;
       const gone = value && !listed.some((store) => store.name === value) ? [{ name: value, built: true }] : [];
       select.replaceChildren(...(first === null ? [] : [el("option", "", { value: "" }, first)]),
         ...[...listed, ...gone].map((store) => el("option", "", { value: store.name },
@@ -212,14 +217,18 @@ lab.explore = ({ element, props, server }) => {
   /** The tab came on screen: the first time it is filled, later the list of stores may be another. */
   async function wake() {
     if (root.offsetParent === null) return;
-    lab.address({ tab: "explore", run: null, step: null });
+    place.write();
     await listStores();
     if (!awake) ask();
     awake = true;
   }
 
-  part("context").value = defaults.context;
-  part("target").value = defaults.target;
+  part("context").value = place.text("context", defaults.max_context);
+  part("target").value = place.text("target");
+  for (const name of ["store", "second"]) {  // the only option until the list is here
+    const value = place.text(name);
+    part(name).replaceChildren(el("option", "", { value }, value));
+  }
   part("context").addEventListener("input", soon);
   for (const name of ["store", "second", "target"]) part(name).addEventListener("change", ask);
   for (const mode of element.querySelectorAll('[name="lab-explore-mode"]')) mode.addEventListener("change", () => choose(mode.value));
@@ -243,39 +252,6 @@ lab.explore = ({ element, props, server }) => {
 
 const inFigures = (value, digits = 0) => value.toLocaleString(lab.language === "zh" ? "zh-CN" : "en",
   { minimumFractionDigits: digits, maximumFractionDigits: digits });
-
-/** Sliders with their numbers; the shortest suffix is never longer than the longest. */
-function createSliders(parent, ranges, changed) {
-  const { el } = SpecPlayer;
-  const items = Object.entries(ranges).map(([name, { least, most, value }]) => {
-    const input = el("input", "", { type: "range", id: `lab-explore-${name}`, min: least, max: most, step: 1 });
-    input.value = value;
-    const label = el("label", "", { for: input.id });
-    const shown = el("output", "", { for: input.id });
-    parent.append(el("div", "lab-explore-slider", {}, label, shown, input));
-    return { name, input, label, shown };
-  });
-  const of = Object.fromEntries(items.map((item) => [item.name, item.input]));
-  const draw = () => items.forEach(({ input, shown }) => lab.write(shown, input.value));
-  const push = (moved) => {
-    const [low, high] = [Number(of.min_suffix.value), Number(of.max_suffix.value)];
-    if (low > high) (moved === of.min_suffix ? of.max_suffix : of.min_suffix).value = moved.value;
-  };
-  for (const { input } of items) {
-    input.addEventListener("input", () => {
-      push(input);
-      draw();
-      changed();
-    });
-  }
-  const sliders = {
-    values: () => Object.fromEntries(items.map(({ name, input }) => [name, Number(input.value)])),
-    word: () => items.forEach(({ name, label }) => lab.write(label, lab.say(`explore.${name}`))),
-  };
-  sliders.word();
-  draw();
-  return sliders;
-}
 
 /** What stands in the sheet of documents: a head, and a passage a document. All data is text. */
 function sourcesContent({ answer, piece, store }) {

@@ -44,12 +44,21 @@ lab.header = ({ element, speak }) => {
   theme(known ? known === "dark" : matchMedia("(prefers-color-scheme: dark)").matches);
   lab.keepWorded(element);
   choose(lab.preferredLanguage(), { remember: false });
+  whenDrawn("#lab-tabs .overflow-menu > button", (more) => {  // gradio names it in English
+    more.dataset.sayTitle = "page.more_tabs";
+    lab.keepWorded(more.parentElement);
+  });
   if (lab.asked.has("tab")) openTab(`lab-tab-${lab.asked.get("tab")}-button`);
 };
 
 /** Open a tab as soon as gradio has drawn its button. */
-function openTab(id, tries = 100) {
-  const button = document.getElementById(id);
-  if (button) button.click();
-  else if (tries) setTimeout(() => openTab(id, tries - 1), 50);
+function openTab(id) {
+  whenDrawn(`#${CSS.escape(id)}`, (button) => button.click());
+}
+
+/** Call back with an element that gradio draws, now or when it is there. */
+function whenDrawn(selector, callback, tries = 100) {
+  const node = document.querySelector(selector);
+  if (node) callback(node);
+  else if (tries) setTimeout(() => whenDrawn(selector, callback, tries - 1), 50);
 }

@@ -46,6 +46,27 @@ const lab = {
     if (url.href !== location.href) history.replaceState(history.state, "", url);
   },
 
+  /** Name in the page's address what is on screen, and nothing else: a reload, or a copied link, comes back to it. Language and look stay. */
+  place(place) {
+    const others = [...new URL(location.href).searchParams.keys()].filter((name) => name !== "lang" && !name.startsWith("__"));
+    lab.address({ ...Object.fromEntries(others.map((name) => [name, null])), ...place });
+  },
+
+  /** A whole number of the address that the page was opened with; null where it is none. */
+  askedNumber(name) {
+    const text = lab.asked.get(name) ?? "";
+    return /^\d{1,9}$/.test(text) ? Number(text) : null;
+  },
+
+  /** `work`, done when its calls have rested a moment: a browser refuses more than some changes of the address a second. */
+  rested(work) {
+    let resting = null;
+    return () => {
+      clearTimeout(resting);
+      resting = setTimeout(work, 250);
+    };
+  },
+
   /** Small things a browser remembers; one that forbids it remembers until the page closes. */
   remember(name, value) {
     memory[name] = value;

@@ -22,10 +22,10 @@ function storeIcon(name) {
 /**
  * The table of stores.
  *
- * table: its element; act(action, store, detail): what a button asks for; busy(name): something is
- * under way with the store. draw(stores) shows a list; a name that is being edited is left alone.
+ * table: its element; act(action, store, detail): what a button asks for; offers(action): there is a
+ * button for it; busy(name): something is under way with the store. draw(stores) shows a list; a name that is being edited is left alone.
  */
-function createStoreTable(table, { act, busy }) {
+function createStoreTable(table, { act, offers, busy }) {
   let shown = null, editing = null;
 
   function button(action, store) {
@@ -67,7 +67,7 @@ function createStoreTable(table, { act, busy }) {
 
   function row(store) {
     const name = made("th", { scope: "row", "data-store": store.name, title: store.name, text: store.name });
-    const actions = (list) => made("td", { className: "lab-studio-actions" }, ...list.map((action) => button(action, store)));
+    const actions = (list) => made("td", { className: "lab-studio-actions" }, ...list.filter(offers).map((action) => button(action, store)));
     if (store.problem) {
       return made("tr", {}, name, made("td", { colspan: "6", className: "lab-studio-broken", text: store.problem[lab.language] }),
         actions(["delete"]));

@@ -24,6 +24,9 @@ function bytes(value) {
   return `${value.toLocaleString(locale(), { maximumFractionDigits: at && value < 99.5 ? 1 : 0 })} ${units[at]}`;
 }
 
+/** A message of the server, or a key with its values, in the viewer's language. */
+const told = (what) => (!what ? "" : what[lab.language] ?? lab.say(what.key, { ...what, tokens: what.tokens ? count(what.tokens) : "" }));
+
 /** Fill the survey's card. found: the server's answer; size: bytes that were brought. */
 function drawSurvey(body, found, size) {
   const open = new Set([...body.querySelectorAll("details[open]")].map((one) => one.dataset.reason));

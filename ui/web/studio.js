@@ -1,138 +1,31 @@
-// Datastores tab: the form, the builds, the list; one question for news at a time, while the tab is on screen.
+// Datastores tab: the builds, and what is done with the stores; one question for news at a time, while the tab is on screen.
+
+const READING = ["verify", "download"];  // what may be done with a store where none may be changed
 
 /** stores: tells the other tabs that there are other stores than before. */
 lab.studio = ({ element, props, server, stores }) => {
   const part = (name) => element.querySelector(`[data-part="${name}"]`);
   const root = element.querySelector(".lab-studio");
-  let upload = null, found = null, surveying = 0, looking = null, surveyed = "";
-  let growing = null;              // the store that the form adds to
-  let problem = null, storeProblem = null, storeSaid = null;
+  let problem = null, said = null;
   let news = { version: -1, builds: [], stores: [] };
   let names = null;                // of the stores, as the other tabs know them
-  let named = false;               // the visitor has typed a name
-  let starting = false;
   const working = new Set();       // stores that are verified or downloaded now
 
-  const table = createStoreTable(part("stores"), { act, busy: (name) => working.has(name) || news.builds.some(
-    (build) => build.name === name && !OVER.includes(build.state)) });
+  const form = props.read_only ? null
+    : createStudioForm({ part, props, server, taken: (name) => news.stores.some((store) => store.name === name) });
+  for (const name of ["form", "do", "bring-row"]) part(name).hidden = props.read_only;
+  part("read-only").hidden = !props.read_only;
+  const table = createStoreTable(part("stores"), { act, offers: (action) => !props.read_only || READING.includes(action),
+    busy: (name) => working.has(name) || news.builds.some((build) => build.name === name && !OVER.includes(build.state)) });
   const drawBuilds = createBuildList(part("build-list"), { server, redraw: () => draw() });
-  part("target").value = props.target;
-  part("targets").replaceChildren(...props.targets.map((name) => made("option", { value: name })));
-
-  // --- the corpus --------------------------------------------------------------
-
-  function skip(name) {
-    const parts = name.split("/");
-    return parts.some((one) => one.startsWith(".")) || parts.slice(0, -1).some((one) => props.generated.includes(one));
-  }
-
-  function add(files) {
-    if (!files.length) return;
-    problem = null;
-    if (upload?.failure) clear();
-    upload ??= createUpload({ server, skip, changed: sent });
-    upload.add(files);
-    if (!named && !growing && !part("name").value) part("name").value = properName(files[0].name);
-    sent();
-  }
-
-  function properName(name) {
-    const plain = name.split("/")[0].replace(/(\.tar)?\.\w+$/, "").replace(/[^\p{L}\p{N}_.\- ]/gu, "-").replace(/^[^\p{L}\p{N}_]+|[. ]+$/gu, "").slice(0, 48);
-    let free = plain || "corpus";
-    for (let i = 2; news.stores.some((store) => store.name === free); i++) free = `${plain || "corpus"}-${i}`;
-    return free;
-  }
-
-  function sent() {
-    if (upload?.failure) problem = upload.failure;
-    if (upload && !upload.busy && !upload.failure) survey();
-    draw();
-  }
-
-  async function survey() {
-    const key = JSON.stringify([upload.id, [...upload.files.keys()], part("field").value]);
-    if (key === surveyed) return;
-    surveyed = key;
-    const mine = ++surveying;
-    if (!upload.files.size) {
-      found = looking = null;
-      return draw();
-    }
-    looking = { stage: "datastore.stage.read", fraction: null };
-    draw();
-    try {
-      const answer = await lab.ask(server, "look_through", { upload: upload.id, field: part("field").value });
-      if (answer.problem) throw answer.problem;
-      const result = await waitForErrand(server, answer.errand, (look) => { looking = look; draw(); }, () => mine === surveying);
-      if (mine !== surveying) return;
-      if (!result) throw null;
-      found = result;
-      offerFields();
-    } catch (trouble) {
-      if (mine !== surveying) return;
-      found = null;
-      surveyed = "";  // the next change tries again
-      problem = trouble?.key ? trouble : { key: "studio.no_answer" };
-    }
-    looking = null;
-    draw();
-  }
-
-  function offerFields() {
-    const field = part("field"), chosen = field.value;
-    const known = found?.fields.map(({ name }) => name) ?? [];
-    if (chosen && !known.includes(chosen)) known.unshift(chosen);
-    field.replaceChildren(made("option", { value: "", text: lab.say("studio.field.auto") }),
-      ...known.map((name) => made("option", { value: name, text: name })));
-    field.value = chosen;
-    part("field-row").hidden = !known.length;
-    part("chat-row").hidden = !found?.fields.some(({ chat }) => chat);
-  }
-
-  function clear({ built = false } = {}) {
-    upload?.close({ built });
-    upload = found = looking = problem = null;
-    surveyed = "";
-    surveying++;
-    named = false;
-    growing = null;
-    part("name").value = part("text").value = "";
-    part("field").value = "";
-    part("chat").checked = false;
-    offerFields();
-    draw();
-  }
-
-  async function build() {
-    if (part("build").disabled) return;
-    problem = null;
-    starting = true;
-    draw();
-    try {
-      const answer = await lab.ask(server, "build_it", { upload: upload.id, name: growing ?? part("name").value, target: part("target").value,
-        field: part("field").value, chat: part("chat").checked && !part("chat-row").hidden, grow: growing !== null });
-      if (answer.problem) problem = answer.problem;
-      else {
-        lab.keepKey(answer.build, answer.key);
-        clear({ built: true });
-      }
-    } catch {
-      problem = { key: "studio.no_answer" };
-    }
-    starting = false;
-    draw();
-  }
 
   // --- the stores --------------------------------------------------------------
 
   async function act(action, store, detail) {
-    storeProblem = storeSaid = null;
+    problem = said = null;
     if (action === "grow") {
-      growing = store.name;
-      if (props.targets.includes(store.tokenizer)) part("target").value = store.tokenizer;
       draw();
-      part("file").focus();
-      return;
+      return form.grow(store);
     }
     if (action === "delete") return ask(store);
     if (action === "redraw") return draw();
@@ -140,11 +33,11 @@ lab.studio = ({ element, props, server, stores }) => {
       if (action === "rename") await changed("rename", { name: store.name, new: detail });
       if (action === "download") await download(store);
       if (action === "verify") {
-        storeSaid = { key: "studio.verify.doing", name: store.name };
+        said = { key: "studio.verify.doing", name: store.name };
         draw();
         const { errand } = await changed("verify", { name: store.name });
         const result = await waitForErrand(server, errand, () => {});
-        if (result) storeSaid = { key: "studio.verify.done", name: store.name, tokens: result.tokens };
+        if (result) said = { key: "studio.verify.done", name: store.name, tokens: result.tokens };
       }
     });
   }
@@ -155,8 +48,8 @@ lab.studio = ({ element, props, server, stores }) => {
     try {
       await work();
     } catch (trouble) {
-      storeSaid = null;
-      storeProblem = trouble?.key ? trouble : { key: "studio.no_answer" };
+      said = null;
+      problem = trouble?.key ? trouble : { key: "studio.no_answer" };
     }
     working.delete(store.name);
     draw();
@@ -181,7 +74,7 @@ lab.studio = ({ element, props, server, stores }) => {
 
   /** Past gradio's client, which reads every answer as JSON. */
   async function download(store) {
-    storeSaid = { key: "studio.download.doing", name: store.name };
+    said = { key: "studio.download.doing", name: store.name };
     draw();
     const answer = await fetch(new URL("gradio_api/component_server", document.baseURI), {
       method: "POST", headers: { "content-type": "application/json" },
@@ -191,28 +84,28 @@ lab.studio = ({ element, props, server, stores }) => {
     const link = made("a", { href: URL.createObjectURL(await answer.blob()), download: `${store.name}.tar` });
     link.click();
     URL.revokeObjectURL(link.href);
-    storeSaid = null;
+    said = null;
   }
 
   /** A built store as a file: sent, then read by the server as what it is, a stranger's. */
   async function bring(file) {
-    storeProblem = null;
+    problem = null;
     await tried({ name: "" }, async () => {
       let ready;
       const done = new Promise((wake) => { ready = wake; });
       const own = createUpload({ server, skip: () => false, store: true, changed: () => {
-        storeSaid = { key: "studio.sending", share: Math.round(100 * own.share) };
+        said = { key: "studio.sending", share: Math.round(100 * own.share) };
         if (!own.busy) ready();
         draw();
       } });
       own.add([{ file, name: file.name }]);
       await done;
       if (own.failure) throw own.failure;
-      storeSaid = { key: "studio.verify.doing", name: file.name };
+      said = { key: "studio.verify.doing", name: file.name };
       draw();
       const { errand } = await changed("bring", { upload: own.id });
       const result = await waitForErrand(server, errand, () => {});
-      storeSaid = result && { key: "studio.bring.done", name: result.name };
+      said = result && { key: "studio.bring.done", name: result.name };
     });
   }
 
@@ -227,12 +120,12 @@ lab.studio = ({ element, props, server, stores }) => {
       try {
         news = await lab.ask(server, "news", { version: news.version });
         failures = 0;
-        if (storeProblem?.key === "controls.lost") storeProblem = null;
+        if (problem?.key === "controls.lost") problem = null;
         const now = JSON.stringify(news.stores.map(({ name }) => name));
         if (names !== null && names !== now) stores();
         names = now;
       } catch {
-        storeProblem = { key: "controls.lost" };
+        problem = { key: "controls.lost" };
         failures++;
       }
       draw();
@@ -241,108 +134,26 @@ lab.studio = ({ element, props, server, stores }) => {
     following = false;
   }
 
-  // --- drawing -----------------------------------------------------------------
-
-  const told = (what) => (!what ? "" : what[lab.language] ?? lab.say(what.key, { ...what, tokens: what.tokens ? count(what.tokens) : "" }));
-
-  function drawFiles() {
-    const tops = new Map();  // a folder is one line
-    for (const [number, { name, size }] of upload?.files ?? []) {
-      const top = name.includes("/") ? name.slice(0, name.indexOf("/") + 1) : name;
-      const key = top.endsWith("/") ? top : `${top} ${number}`;
-      const line = tops.get(key) ?? { top, size: 0, numbers: [] };
-      line.size += size;
-      line.numbers.push(number);
-      tops.set(key, line);
-    }
-    const lines = [...tops.values()].slice(0, 200);
-    const state = JSON.stringify([lines.map(({ top, numbers }) => [top, numbers.length]), lab.language]);
-    if (part("files").dataset.state === state) return;
-    part("files").dataset.state = state;
-    part("files").replaceChildren(...lines.map(({ top, size, numbers }) => {
-      const remove = made("button", { type: "button", title: lab.say("studio.remove"), "aria-label": `${lab.say("studio.remove")}: ${top}`, text: "×" });
-      remove.addEventListener("click", () => {
-        upload.remove(numbers);
-        sent();
-        part("file").focus();
-      });
-      const many = numbers.length > 1 ? ` · ${lab.say("studio.files", { count: count(numbers.length) })}` : "";
-      return made("li", {}, made("span", { text: top, title: top }), made("small", { text: bytes(size) + many }), remove);
-    }));
-  }
-
   function draw() {
-    lab.write(part("title"), growing === null ? lab.say("studio.new") : lab.say("studio.grow", { name: growing }));
-    lab.write(part("build-word"), lab.say(growing === null ? "studio.build" : "studio.grow.do"));
-    lab.write(part("limits"), lab.say("studio.limits", { total: count(props.limits.total), file: count(props.limits.file), files: count(props.limits.files) }));
-    part("name").closest(".lab-studio-field").hidden = growing !== null;
-    drawFiles();
-    const reading = upload?.busy ? lab.say("studio.sending", { share: Math.round(100 * upload.share) }) : looking ? lab.say(looking.stage) : "";
-    part("reading").hidden = !reading;
-    lab.write(part("said"), reading);
-    const share = upload?.busy ? upload.share : looking?.fraction;
-    if (share === null || share === undefined) part("bar").removeAttribute("value");
-    else part("bar").value = share;
-    lab.write(part("problem"), told(problem));
-    part("build").disabled = starting || !found?.documents || Boolean(reading) || !part("target").value.trim()
-      || (growing === null && !part("name").value.trim());
-    part("clear").disabled = !upload && growing === null && !problem;
-    part("survey").hidden = !found;
-    if (found) drawSurvey(part("survey-body"), found, [...upload.files.values()].reduce((sum, { size }) => sum + size, 0));
     part("builds").hidden = !drawBuilds(news.builds);
     table.draw(news.stores);
     part("stores").hidden = !news.stores.length;
     part("none").hidden = Boolean(news.stores.length) || news.version < 0;
-    lab.write(part("store-problem"), told(storeProblem));
-    lab.write(part("store-said"), told(storeSaid));
-    lab.word(element);
+    lab.write(part("store-problem"), told(problem));
+    lab.write(part("store-said"), told(said));
   }
 
-  // --- wiring ------------------------------------------------------------------
-
-  for (const name of ["file", "folder"]) {
-    part(name).addEventListener("change", () => {
-      add([...part(name).files].map((file) => ({ file, name: file.webkitRelativePath || file.name })));
-      part(name).value = "";  // the same file may be chosen again
-    });
-  }
-  lab.dropZone(part("drop"), async (event) => {
-    try {
-      add(await droppedFiles(event.dataTransfer));
-    } catch {
-      problem = { key: "studio.unreadable" };
-      draw();
-    }
-  });
-  part("add").addEventListener("click", () => {
-    const text = part("text").value;
-    if (!text.trim()) return;
-    add([{ file: new Blob([text]), name: lab.say("studio.paste.name") + ".txt" }]);
-    part("text").value = "";
-    part("paste").open = false;
-  });
-  part("name").addEventListener("input", () => {
-    named = true;
-    draw();
-  });
-  part("target").addEventListener("input", draw);
-  part("field").addEventListener("change", () => upload && !upload.busy && survey());
-  part("build").addEventListener("click", build);
-  part("clear").addEventListener("click", () => clear());
   part("keep").addEventListener("click", () => part("dialog").close());
   part("bring").addEventListener("change", () => {
     const file = part("bring").files[0];
     if (file) bring(file);
     part("bring").value = "";
   });
-  addEventListener("pagehide", () => upload?.close());
-  lab.on("language", () => {
-    offerFields();
-    draw();
-  });
+  lab.keepWorded(element);
+  lab.on("language", draw);
   lab.on("tab", () => {
     if (root.offsetParent === null) return;
-    lab.address({ tab: "datastores", run: null, step: null });
+    lab.place({ tab: "datastores" });
     follow();
   });
   new IntersectionObserver(follow).observe(root);

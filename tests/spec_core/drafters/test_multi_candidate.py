@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from spec_core.acceptance import RULES
 from spec_core.drafters.assistant import Assistant
+from spec_core.drafters.base import Limits
+from spec_core.drafters.budget import CostCurve
 from spec_core.drafters.multi_candidate import DynamicTreeDrafter, MultiCandidateDrafter
 from spec_core.draws import Draws
 from spec_core.processors import Processors, Sampling
@@ -52,6 +55,28 @@ def test_one_forward_a_level_and_no_token_twice(make, levels, monkeypatch):
     monkeypatch.setattr(model, "forward", lambda tokens, *a, **k: calls.append(len(tokens)) or forward(tokens, *a, **k))
     steps, _, _ = run(tiny_llama(), make(model, sampling), sampling, new=30)
     assert len(calls) <= levels * len(steps)
+
+
+def test_unlikely_nodes_are_not_drafted():
+    def deepest(stop_below):
+        drafter = dynamic(tiny_llama(seed=5, initializer_range=0.3), Sampling(), stop_below=stop_below)
+        drafter.reset([1, 2, 3])
+        tree = drafter.propose(Limits(10, 256)).tree
+        assert all(np.prod([tree.draft_probs[i] for i in tree.path(node)]) >= stop_below for node in range(len(tree)))
+        return max((len(tree.path(node)) for node in range(len(tree))), default=0)
+
+    depths = [deepest(stop_below) for stop_below in (0.0, 0.1, 0.3, 1.0)]
+    assert depths == sorted(depths, reverse=True) and depths[0] == 5 and depths[-1] == 0
+
+
+def test_the_automatic_budget_keeps_what_pays():
+    def nodes(costs):
+        drafter = dynamic(tiny_llama(seed=5, initializer_range=0.3), Sampling(), budget="auto", costs=costs)
+        drafter.reset([1, 2, 3])
+        return len(drafter.propose(Limits(10, 256)).tree)
+
+    free, dear = nodes(CostCurve((0, 63), (1.0, 1.0))), nodes(CostCurve((0, 63), (1.0, 64.0)))
+    assert dear == 0 < nodes(CostCurve((0, 63), (1.0, 3.0))) < free
 
 
 def test_siblings_are_drawn_whole_or_not_at_all():

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from itertools import product
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.stats import chisquare
 from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
 from transformers import PreTrainedTokenizerFast
 
@@ -21,7 +19,7 @@ from spec_core.draws import Draws
 from spec_core.language_model import LanguageModel
 from spec_core.processors import Processors, Sampling
 from spec_core.target import TargetModel
-from tests.spec_core.test_decoder import generate, run, sampled_law
+from tests.spec_core.test_decoder import chi_square, generate, run, sampled_law
 from tests.tiny import tiny_llama
 
 CORPUS = ["def add(a, b):\n    return a + b\n" * 3, "the quick brown fox jumps over the lazy dog. " * 3,
@@ -177,9 +175,4 @@ def test_sampled_output_follows_the_target(method, rule):
     law = sampled_law(target, Sampling(1.0), [0, 2])
     counts = Counter(tuple(run(target, drafter(assistant, target, Sampling(1.0), method, seed, length=3),
                                Sampling(1.0, seed=10_000 + seed), [0, 2], 3, RULES[rule])[1]) for seed in range(800))
-    cells = list(product(range(4), repeat=3))
-    observed = np.array([counts[c] for c in cells], dtype=float)
-    expected = np.array([law[c] for c in cells]) * 800
-    rare = expected < 5
-    observed, expected = np.append(observed[~rare], observed[rare].sum()), np.append(expected[~rare], expected[rare].sum())
-    assert chisquare(observed[expected > 0], expected[expected > 0]).pvalue > 1e-3
+    assert chi_square(counts, law) > 1e-3
