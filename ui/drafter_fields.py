@@ -21,7 +21,8 @@ from .fields import Dropdown, Slider
 from .language import Words
 from .run import whole_characters
 
-QUIET: dict[str, Any] = {"queue": False, "show_progress": "hidden", "api_visibility": "private"}
+QUIET: dict[str, Any] = {"queue": False, "show_progress": "hidden", "api_visibility": "private", "trigger_mode": "always_last"}
+"""Listeners behind the page. Gradio would drop what is done while an earlier call is under way."""
 """Arguments of an event that answers at once and is no part of the app's API."""
 
 AUTO = ".auto"

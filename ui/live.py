@@ -49,6 +49,6 @@ def build(runs: Runs, words: Words, defaults: Defaults, first_run: str | None) -
         run = runs.get(str(event._data.get("run", "")))
         return [gr.skip()] * len(fields) if run is None or run.request is None else form.values(run.request)
 
-    controls.run(start, inputs=fields, outputs=stage, **QUIET)
+    controls.run(start, inputs=fields, outputs=stage, **QUIET | {"trigger_mode": "once"})  # a double click is one run
     stage.adopt(adopt, outputs=fields, **QUIET)
     return form

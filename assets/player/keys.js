@@ -35,7 +35,7 @@
     const onKey = (event) => {
       const { target, key } = event;
       if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey) return;
-      if (target.closest?.(TYPING) || document.querySelector("dialog[open], :popover-open")) return;
+      if (target.closest?.(TYPING) || document.querySelector("dialog[open], .sp-export-menu:popover-open")) return;
       const name = key.length === 1 ? key.toLowerCase() : key;
       if (!isMeant(player, target, name)) return;
       if (key === " " && target.closest?.("button")) return;

@@ -37,6 +37,13 @@ def test_a_key_that_is_missing_is_found_when_the_page_is_built():
         Words().make(gr.Textbox, "live.no_such_key")
 
 
+def test_nothing_that_is_done_while_the_server_answers_is_lost(blocks: gr.Blocks):
+    """A language chosen before the first one's words have come, say. Only Run counts once, however often it is pressed."""
+    lost = {target[1] for listener in blocks.config["dependencies"] for target in listener["targets"]
+            if listener["trigger_mode"] != "always_last"}
+    assert lost == {"run"}
+
+
 def test_every_label_stands_in_the_catalogue(blocks: gr.Blocks):
     said = set(catalogue("en").values())
     for component in blocks.blocks.values():
