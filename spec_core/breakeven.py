@@ -21,6 +21,8 @@ from .measures import draft_depths, node_depths
 from .trace import Step, Trace
 
 MOST_GAMMA = 32
+DOUBT = 1.5
+"""A prediction that is so many times off what was measured is shown with a caution."""
 
 
 def expected_tokens(alpha: float, gamma: int) -> float:
@@ -122,6 +124,11 @@ def of_trees(runs: Sequence[Trace], plain: Sequence[Trace], curve: CostCurve) ->
     v = curve.upto(max(1, *(len(step.tree.tokens) for step in steps)))
     cost = sum(step.ms.get("draft", 0.0) / plain_ms + v[len(step.tree.tokens)] for step in steps)
     return sum(len(step.committed.ids) for step in steps) / float(cost)
+
+
+def contradicts(prediction: float | None, measured: float | None) -> bool:
+    """Whether a predicted speed-up is too far off the measured one: v was measured on a busy machine, most likely."""
+    return bool(prediction and measured) and not 1 / DOUBT <= prediction / measured <= DOUBT
 
 
 def _promising_first(step: Step) -> list[int]:

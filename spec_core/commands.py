@@ -31,7 +31,7 @@ def add_generate(subparsers: Any) -> None:
                         help="what drafts; none is plain decoding (default: %(default)s)")
     parser.add_argument("--datastore", default=d.datastore, help="the store to draft from (default: %(default)s)")
     parser.add_argument("--draft-model", default=d.draft_model,
-                        help=f"the model that drafts: {', '.join(draft_models.SHIPPED)}, or any that could be a target "
+                        help=f"the model that drafts: {', '.join([draft_models.AUTO, *draft_models.SHIPPED])}, or any that could be a target "
                              "(default: %(default)s)")
     parser.add_argument("--rule", default=d.rule, choices=lab.choices()["rules"],
                         help="how drafts are judged; auto is the drafter's own rule (default: %(default)s)")
@@ -70,7 +70,7 @@ def generate(options: argparse.Namespace) -> None:
     finally:
         progress.done()
     if not options.quiet:
-        print(coloured(printable(request.prompt), "dim"), end="", flush=True)
+        print(coloured(printable(request.prompt), "dim"), end="\n\n" if request.chat else "", flush=True)  # an answer stands below
     stream = _Stream()
     try:
         for step in generation.steps():

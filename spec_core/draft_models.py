@@ -23,11 +23,21 @@ HOME = Path(__file__).resolve().parent.parent / "assets" / "drafters"
 SHIPPED = tuple(sorted(folder.parent.name for folder in HOME.glob("*/nano.json")))
 """Names of the models in ``assets/drafters``."""
 
+AUTO = "auto"
+"""The shipped model that fits the drafter."""
+FITTING = {"same": "nano", "any": "nano-universal"}
+"""What a kind of drafter needs (``Kind.draft_model``) → the shipped model of that sort."""
+
 KEPT = 2
 """Models at most that stay loaded."""
 
 _loaded: dict[tuple[str, str, str], LanguageModel] = {}
 _loading = threading.Lock()
+
+
+def chosen(asked: str, needed: str) -> str:
+    """The name of the model asked for, where that is ``AUTO`` the shipped one of the sort that is ``needed``."""
+    return FITTING[needed] if asked == AUTO else asked
 
 
 def load(name: str, target: TargetModel, dtype: str, progress: Progress = lambda stage, fraction: None,
@@ -52,9 +62,19 @@ def load(name: str, target: TargetModel, dtype: str, progress: Progress = lambda
                 progress("stage.load_drafter", None)
                 _loaded[key] = load_nano(name, HOME / name, target, progress, cancelled)
             else:
-                _loaded[key] = models.load_language_model(name, dtype, progress, cancelled)
+                _loaded[key] = _load_any(name, dtype, progress, cancelled)
         model = _loaded[key] = _loaded.pop(key)  # now the last one used
         return model
+
+
+def _load_any(name: str, dtype: str, progress: Progress, cancelled: IsCancelled) -> LanguageModel:
+    """A model that is not shipped. Raises ``UserError``; an unknown name is told the shipped ones, too."""
+    try:
+        return models.load_language_model(name, dtype, progress, cancelled)
+    except UserError as problem:
+        if problem.key != "model.unknown":
+            raise
+        raise UserError(problem.key, name=name, known=", ".join([*SHIPPED, *models.KNOWN])) from problem
 
 
 def check_pair(assistant: LanguageModel, target: TargetModel) -> None:

@@ -15,7 +15,7 @@ from . import draft_models, models, runtime
 from .drafters import AUTO, FITTING, KINDS, Material, choose_rule, complete_settings
 from .drafters.settings import Budget as NodeBudget
 from .drafters.settings import number, whole_number
-from .messages import UserError
+from .messages import Term, UserError
 from .models import DEFAULT, KNOWN, Cancelled, IsCancelled, Progress
 from .run_head import MadeDrafter, run_head
 from .trace import Step, Trace
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from .target import TargetModel
 
 DEFAULT_DATASTORE = "python-stdlib"
-DEFAULT_DRAFT_MODEL = "nano"
+DEFAULT_DRAFT_MODEL = draft_models.AUTO
 MOST_NEW_TOKENS = 4096
 
 __all__ = ["Cancelled", "Generation", "Request", "check", "choices", "make_drafter", "prepare"]
@@ -102,7 +102,7 @@ def choices() -> dict[str, list[str]]:
     stores = names()
     rules = dict.fromkeys(rule for fitting in FITTING.values() for rule in fitting)
     return {"targets": list(KNOWN), "drafters": list(KINDS), "dtypes": list(runtime.DTYPES),
-            "draft_models": [*draft_models.SHIPPED, *KNOWN], "rules": [AUTO, *rules],
+            "draft_models": [draft_models.AUTO, *draft_models.SHIPPED, *KNOWN], "rules": [AUTO, *rules],
             "datastores": [DEFAULT_DATASTORE, *(name for name in stores if name != DEFAULT_DATASTORE)]}
 
 
@@ -119,19 +119,21 @@ def check(request: Request) -> dict[str, Any]:
         raise UserError("request.prompt_empty")
     for what, value, known in (("drafter", request.drafter, list(KINDS)), ("dtype", request.dtype, runtime.DTYPES)):
         if value not in known:
-            raise UserError("request.unknown", what=what, value=value, choices=", ".join(known))
+            raise UserError("request.unknown", what=Term(what, f"live.{what}"), value=value, choices=", ".join(known))
     settings = complete_settings(request.drafter, request.drafter_settings)
     return {
         "sampling": {
-            "temperature": number("temperature", request.temperature, 0, 10),
-            "top_k": whole_number("top-k", request.top_k, 0, 1_000_000),
-            "top_p": number("top-p", request.top_p, 1e-6, 1),
-            "repetition_penalty": number("repetition penalty", request.repetition_penalty, 0.1, 10),
-            "seed": whole_number("seed", request.seed, 0, 2**63 - 1),
+            "temperature": number(Term("temperature", "live.temperature"), request.temperature, 0, 10),
+            "top_k": whole_number(Term("top-k", "live.top_k"), request.top_k, 0, 1_000_000),
+            "top_p": number(Term("top-p", "live.top_p"), request.top_p, 1e-6, 1),
+            "repetition_penalty": number(Term("repetition penalty", "live.repetition_penalty"),
+                                         request.repetition_penalty, 0.1, 10),
+            "seed": whole_number(Term("seed", "live.seed"), request.seed, 0, 2**63 - 1),
         },
         "drafter_settings": settings,
         "rule": choose_rule(request.drafter, settings, request.rule),
-        "max_new_tokens": whole_number("max new tokens", request.max_new_tokens, 1, MOST_NEW_TOKENS),
+        "max_new_tokens": whole_number(Term("max new tokens", "live.max_new_tokens"), request.max_new_tokens, 1,
+                                       MOST_NEW_TOKENS),
     }
 
 
@@ -177,7 +179,8 @@ def make_drafter(name: str, target: TargetModel, settings: dict[str, Any], sampl
     store = open_datastore(datastore, target, progress, cancelled) if kind.needs_datastore else None
     assistant = None
     if kind.draft_model:
-        assistant = draft_models.load(draft_model, target, str(target.dtype).removeprefix("torch."), progress, cancelled)
+        model = draft_models.chosen(draft_model, kind.draft_model)
+        assistant = draft_models.load(model, target, str(target.dtype).removeprefix("torch."), progress, cancelled)
         if kind.draft_model == "same":
             draft_models.check_pair(assistant, target)
     if cancelled():

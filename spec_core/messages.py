@@ -32,6 +32,21 @@ def say(key: str, language: str = "en", **values: Any) -> str:
     return catalogue(language)[key].format(**values)
 
 
+class Term(str):
+    """A name to fill into a message: as it is in English, in another language what the catalogue says under ``key``."""
+
+    key: str
+
+    def __new__(cls, name: str, key: str) -> Term:
+        term = super().__new__(cls, name)
+        term.key = key
+        return term
+
+    def say(self, language: str) -> str:
+        """The name in ``language``."""
+        return str(self) if language == "en" else catalogue(language)[self.key]
+
+
 class UserError(ValueError):
     """Something the user can mend: a key of the catalogue, and what to fill in.
 
@@ -45,4 +60,5 @@ class UserError(ValueError):
 
     def say(self, language: str) -> str:
         """The sentence in ``language``."""
-        return say(self.key, language, **self.values)
+        values = {name: value.say(language) if isinstance(value, Term) else value for name, value in self.values.items()}
+        return say(self.key, language, **values)

@@ -6,6 +6,8 @@ Only safetensors are read and remote code is never trusted.
 
 from __future__ import annotations
 
+import errno
+import logging
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -19,7 +21,10 @@ from .packaged import KNOWN, Cancelled, IsCancelled, Progress, cache_folder, dis
 __all__ = ["DEFAULT", "KNOWN", "Cancelled", "IsCancelled", "Progress", "accept_terms", "cache_folder", "is_local",
            "load_language_model", "load_target", "load_tokenizer", "local_tokenizer", "path_of", "terms_to_accept"]
 
+log = logging.getLogger(__name__)
+
 DEFAULT = "smollm2-135m"
+DISK_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EACCES, errno.EROFS)
 HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
 
 
@@ -162,12 +167,18 @@ def _fetch_from_hub(name: str, progress: Progress) -> Path:
     if not HUB_ID.fullmatch(name) or Path(name).exists():
         raise UserError("model.unknown", name=name, known=", ".join(KNOWN))
     from huggingface_hub import snapshot_download
+    from huggingface_hub.constants import HF_HUB_CACHE
+    from huggingface_hub.errors import HfHubHTTPError
 
     progress("stage.fetch", None)
     try:
         folder = Path(snapshot_download(name, allow_patterns=["*.json", "*.safetensors", "*.model", "*.jinja", "*.txt"]))
     except Exception as error:  # the hub client raises many kinds; each means: not fetched
-        raise UserError("model.hub_failed", name=name, reason=str(error).splitlines()[0][:200]) from error
+        log.info("%s was not fetched", name, exc_info=error)
+        if isinstance(error, OSError) and error.errno in DISK_ERRORS:
+            raise UserError("model.disk_error", folder=HF_HUB_CACHE, reason=error.strerror) from error
+        answered = isinstance(error, HfHubHTTPError) and error.response is not None and error.response.status_code < 500
+        raise UserError("model.hub_failed" if answered else "model.hub_unreachable", name=name, known=", ".join(KNOWN)) from error
     if not any(folder.glob("*.safetensors")):
         raise UserError("model.no_safetensors", name=name)
     return folder

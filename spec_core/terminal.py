@@ -35,6 +35,11 @@ def printable(text: str) -> str:
     return "".join(c if c.isprintable() or c in "\n\t" else f"\\x{ord(c):02x}" for c in text)
 
 
+def counted(number: int, name: str) -> str:
+    """``3 shards``, ``1 shard``."""
+    return f"{number:,} {name}{'' if number == 1 else 's'}"
+
+
 class ProgressLine:
     """One line on stderr that is rewritten as a stage goes on; silent where stderr is no terminal."""
 

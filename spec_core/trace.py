@@ -101,7 +101,7 @@ class Step:
         Raises:
             TraceError: a field is missing, of the wrong kind, or of the wrong length.
         """
-        where = f"step {index}"
+        where = f"step {index + 1}"  # as the page counts
         expect(isinstance(data, Mapping), f"{where} is not an object")
         tree = _read_tree(data.get("tree"), where)
         committed = _read_committed(data.get("committed"), where)
@@ -188,7 +188,7 @@ class Trace:
         except OSError as error:
             raise TraceError("trace.unreadable", name=path.name, reason=error.strerror or error) from error
         except UnicodeDecodeError as error:
-            raise TraceError("trace.not_json", reason=error.reason) from error
+            raise TraceError("trace.not_json") from error
         return cls.from_text(text)
 
     @classmethod
@@ -202,9 +202,9 @@ class Trace:
             raise
         except json.JSONDecodeError as error:
             begun = text.lstrip().startswith("{") and not text.rstrip().endswith("}")
-            raise TraceError("trace.cut_off" if begun else "trace.not_json", reason=f"@{error.pos}") from error
+            raise TraceError("trace.cut_off" if begun else "trace.not_json") from error
         except (ValueError, RecursionError) as error:
-            raise TraceError("trace.not_json", reason=type(error).__name__) from error
+            raise TraceError("trace.not_json") from error
         return cls.from_json(data)
 
     @classmethod
@@ -294,7 +294,7 @@ def _check_lengths(steps: Sequence[Step], prompt: int, output_ids: Sequence[int]
     """Each step begins where the one before ended, and the output is what they committed."""
     committed: list[int] = []
     for step in steps:
-        expect(step.context_length == prompt + len(committed), f"step {step.index} does not begin where the run stood")
+        expect(step.context_length == prompt + len(committed), f"step {step.index + 1} does not begin where the run stood")
         committed += step.committed.ids
     expect(list(output_ids) == committed, "output_ids are not what the steps committed")
 

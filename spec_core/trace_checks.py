@@ -14,7 +14,7 @@ class TraceError(UserError):
 
 def refuse_constant(name: str) -> float:
     """For ``json.loads``: NaN and infinities are no JSON."""
-    raise TraceError("trace.not_json", reason=name)
+    raise TraceError("trace.not_json")
 
 
 def expect(condition: bool, message: str) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 
 from starlette.responses import Response
 
-from spec_core.breakeven import best_gamma, by_budget, observed, of_trees, predicted
+from spec_core.breakeven import best_gamma, by_budget, contradicts, observed, of_trees, predicted
 from spec_core.drafters.budget import CAUTIOUS
 
 from .channel import text_of, value_of
@@ -81,7 +81,8 @@ def break_even_of(job: ComparisonJob | None, alpha: float, gamma: int, c: float,
                       "measured": found["speedup"] and found["speedup"]["median"]})
     best = best_gamma(alpha, c, curve)
     answer = {"gamma": best, "speedup": predicted(alpha, best, c, curve), "here": predicted(alpha, gamma, c, curve),
-              "measured": bool(job and job.curve), "lanes": lanes, "trees": trees}
+              "measured": bool(job and job.curve), "doubtful": any(contradicts(tree["predicted"], tree["measured"]) for tree in trees),
+              "lanes": lanes, "trees": trees}
     figure = cost_charts.break_even(alpha, gamma, c, curve, measured, look)
     return _response({"answer": json.dumps(answer), "figure": figure.to_json()})
 

@@ -152,7 +152,7 @@ def _pair_note(drafter: str, draft_model: str, target: str) -> Any:
     kind = KINDS.get(drafter)
     problem = None
     if kind and kind.draft_model == "same":
-        problem = draft_models.pair_problem(str(draft_model), str(target))
+        problem = draft_models.pair_problem(draft_models.chosen(str(draft_model), kind.draft_model), str(target))
     return gr.update(visible=problem is not None, value="" if problem is None else _in_all_languages(problem))
 
 

@@ -26,7 +26,8 @@ def build(runs: Runs, words: Words, defaults: Defaults, first_run: str | None) -
         with gr.Column(elem_classes="lab-side", scale=0, min_width=312):
             form = Form(words, defaults)
             controls = gr.HTML(html_template=CONTROLS, elem_id="lab-controls", apply_default_css=False,
-                               js_on_load=part("lab.controls({ element, run: (how) => trigger('run', how) })"))
+                               js_on_load=part("lab.controls({ element, run: (how) => trigger('run', how), "
+                                               "listStores: () => trigger('stores') })"))
         stage = player(runs, "live", first_run)
 
     numbers = itertools.count()  # so that the page sees the same answer twice as two answers
@@ -50,5 +51,6 @@ def build(runs: Runs, words: Words, defaults: Defaults, first_run: str | None) -
         return [gr.skip()] * len(fields) if run is None or run.request is None else form.values(run.request)
 
     controls.run(start, inputs=fields, outputs=stage, **QUIET | {"trigger_mode": "once"})  # a double click is one run
+    controls.stores(form.fresh_stores, outputs=form.fields["datastore"], **QUIET)
     stage.adopt(adopt, outputs=fields, **QUIET)
     return form

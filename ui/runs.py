@@ -131,7 +131,11 @@ class Runs:
         Raises:
             UserError: it is no trace, or one that cannot be shown.
         """
-        run = self._recorded(read_trace(text), new_id())
+        trace = read_trace(text)
+        known = next((run for run in list(self._runs.values()) if run.request is None and run.trace == trace), None)
+        if known is not None:  # the same file again
+            return known
+        run = self._recorded(trace, new_id())
         try:
             run.make_views()
             run.batch(0, opened=False)

@@ -15,6 +15,9 @@ from .charts import COLOURS, MARK, Look, style
 
 STAR = {"symbol": "star", "size": 16, "color": MARK, "line": {"color": "#7a5200", "width": 1}}
 
+AROUND = ("top center", "bottom center", "middle left", "middle right")
+"""Where the number of a star stands, from the highest star down: stars that lie close keep their numbers apart."""
+
 
 def cost_curve(curve: CostCurve, look: Look = Look()) -> go.Figure:
     """v(n + 1) as measured: a target forward over root and n nodes, in forwards over the root alone."""
@@ -65,13 +68,17 @@ def break_even(alpha: float, gamma: int, c: float, curve: CostCurve,
 def tree_budget(lanes: Sequence[tuple[int, str, Sequence[tuple[int, float]]]], look: Look = Look()) -> go.Figure:
     """What smaller trees would have brought, as ``spec_core.breakeven.by_budget`` estimates; the best is marked."""
     traces: list[Any] = []
-    for lane, name, points in lanes:
-        best = max(points, key=lambda point: point[1])
+    tops = [max(points, key=lambda point: point[1]) for _, _, points in lanes]
+    from_above = sorted(range(len(tops)), key=lambda i: -tops[i][1])
+    for i, (lane, name, points) in enumerate(lanes):
+        best, line, rank = tops[i], style(lane)["line"], from_above.index(i)
+        said = any(tops[above][0] == best[0] for above in from_above[:rank])  # the same number once
         traces.append(go.Scatter(x=[n for n, _ in points], y=[ratio for _, ratio in points], name=escape(name),
-                                 mode="lines", line=style(lane)["line"],
+                                 mode="lines", line=line,
                                  hovertemplate=look.text("budget.hover") + "<extra>%{fullData.name}</extra>"))
-        traces.append(go.Scatter(x=[best[0]], y=[best[1]], mode="markers+text", showlegend=False, marker=STAR,
-                                 text=[str(best[0])], textposition="top center",
+        traces.append(go.Scatter(x=[best[0]], y=[best[1]], mode="markers+text", showlegend=False,
+                                 marker=STAR | {"size": 13, "line": {"color": line["color"], "width": 1.5}},
+                                 text=["" if said else str(best[0])], textposition=AROUND[rank % len(AROUND)],
                                  hovertemplate=look.text("budget.hover") + "<extra></extra>"))
     figure = look.figure(traces, look.text("budget"), look.text("speedup_estimated"))
     figure.update_yaxes(range=[0, 1.2 * max(ratio for _, _, points in lanes for _, ratio in points)])  # room for the numbers

@@ -19,9 +19,15 @@
     }
 
     open(run) {
+      this.clear({ ...run });
+      this.store.set({ status: { state: "idle" } });
+    }
+
+    // Nothing of a run that was shown before stays.
+    clear(run = null) {
       this.pause();
-      this.store.set({ run: { ...run }, opened: this.state.opened + 1, steps: [], count: 0, step: -1, wanted: null, following: true,
-        aligned: false, hover: null, pin: null, status: { state: "idle" }, totals: [] });
+      this.store.set({ run, opened: this.state.opened + 1, steps: [], count: 0, step: -1, wanted: null, following: true,
+        aligned: false, hover: null, pin: null, totals: [] });
     }
 
     append(views) {

@@ -32,8 +32,9 @@
       this.node.dataset.state = status.state;
       SP.setText(this.state, this.player.statusText(state));
       this.state.title = this.state.textContent; // whole, where the line is too short
-      SP.setText(this.run, this.runName(state.run));
-      const exactness = this.exactness(state.run);
+      const run = status.stale ? null : state.run; // stale: the status is of a run that is still to be opened
+      SP.setText(this.run, this.runName(run));
+      const exactness = this.exactness(run);
       this.badge.hidden = exactness === null;
       this.badge.classList.toggle("sp-warn", exactness === "player.lossy");
       SP.setText(this.badge, exactness === null ? "" : this.player.words.say(exactness));

@@ -173,6 +173,7 @@
     const player = new Player(root, options);
     return {
       open: (run) => player.actions.open(run),
+      clear: () => player.actions.clear(),
       append: (views) => player.actions.append(views),
       replace: (run, view) => player.actions.replace(run, view),
       pin: (node) => player.actions.pin(node),

@@ -21,6 +21,8 @@
       this.bars = [];
       this.splitLabel = SP.el("div", "sp-figure-name");
       player.hints.define(this.splitLabel, "player.metric.time_split.about");
+      this.times = SP.el("div", "sp-figure-name sp-first-rate");
+      player.hints.define(this.times, "player.run.time.about");
       this.split = SP.el("div", "sp-split", { role: "img" });
       this.slices = SP.PARTS.map((part) => {
         const slice = SP.el("span", `sp-slice sp-slice-${part}`);
@@ -30,7 +32,7 @@
       this.splitText = SP.el("div", "sp-split-text");
       this.body.append(SP.el("div", "sp-figures", {}, ...this.figures.map(({ label }) => label.parentNode)),
         SP.el("div", "sp-depth-block", {}, SP.el("div", "sp-depth-head", {}, this.depthLabel, this.firstRate), this.depths),
-        SP.el("div", "", {}, this.splitLabel, this.split, this.splitText));
+        SP.el("div", "", {}, SP.el("div", "sp-depth-head", {}, this.splitLabel, this.times), this.split, this.splitText));
     }
 
     relabel() {
@@ -71,11 +73,13 @@
     }
 
     renderSplit(totals) {
-      const sum = totals ? SP.PARTS.reduce((all, part) => all + totals.ms[part], 0) : 0;
-      const shares = SP.PARTS.map((part) => (sum ? totals.ms[part] / sum : 0));
-      this.slices.forEach((slice, i) => (slice.style.flexGrow = shares[i].toFixed(4)));
-      const text = this.say("player.run.split", Object.fromEntries(SP.PARTS.map((part, i) => [part, Math.round(100 * shares[i])])));
+      const times = SP.PARTS.map((part) => totals?.ms[part] ?? 0);
+      this.slices.forEach((slice, i) => (slice.style.flexGrow = (1000 * times[i]).toFixed(1)));
+      const percents = SP.wholePercents(times);
+      const text = this.say("player.run.split", Object.fromEntries(SP.PARTS.map((part, i) => [part, percents[i]])));
       SP.setText(this.splitText, totals ? text : "");
+      SP.setText(this.times, totals?.ms.prompt ? this.say("player.run.time", {
+        steps: this.words.ms(times.reduce((all, one) => all + one, 0)), prompt: this.words.ms(totals.ms.prompt) }) : "");
       this.split.setAttribute("aria-label", text);
     }
   };

@@ -11,6 +11,9 @@
     return node.classList?.contains("sp-break") ? `${text}\n` : text;
   };
 
+  // Leading white space, the first visible character, the rest.
+  const FIRST_VISIBLE = /^(\s*)(\S[\p{M}\p{EMod}\u200d]*)(.*)$/su;
+
   SP.TextWriter = class TextWriter {
     constructor(flow) {
       this.flow = flow;
@@ -47,9 +50,12 @@
       });
     }
 
+    // The glyph hangs from one character: a line can break before or after it, but not within it.
     fragment(token, text, extra = "") {
       const first = this.fragments[token].length === 0 ? this.firstClass : "";
-      const node = SP.el("span", `sp-tok ${this.className} ${first} ${extra}`, { "data-token": token }, text);
+      const [, space, visible, rest] = (first && FIRST_VISIBLE.exec(text)) || [];
+      const node = SP.el("span", `sp-tok ${this.className} ${visible ? "" : first} ${extra}`, { "data-token": token },
+        ...(visible ? [space, SP.el("span", first, {}, visible), rest] : [text]));
       this.put(node, token);
       return node;
     }

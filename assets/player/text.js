@@ -45,8 +45,9 @@
         const ghost = event.target.closest?.("[data-node]");
         const { step } = this.player.state;
         const node = ghost ? Number(ghost.dataset.node) : owner?.step === step ? owner.node : null;
-        this.actions.hover(node ?? (this.isRoot(token) ? -1 : null), event.target);
-        this.tip(node === null && owner ? event.target : null, token, owner);
+        const target = event.target.closest?.("[data-token], [data-node]") ?? event.target; // never the part of a token
+        this.actions.hover(node ?? (this.isRoot(token) ? -1 : null), target);
+        this.tip(node === null && owner ? target : null, token, owner);
       });
       this.flow.addEventListener("pointerleave", () => {
         this.actions.hover(null);

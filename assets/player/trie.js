@@ -106,7 +106,8 @@
       SP.setText(this.note, nothing ? "" : this.nodesNote(view.selected, view.pieces.length));
       if (nothing) {
         this.geometry = null;
-        SP.setText(this.empty, view ? this.say("player.trie.empty") : this.player.emptyText(state));
+        const why = view && (view.context_length ? "player.trie.empty" : "player.trie.no_text");
+        SP.setText(this.empty, view ? this.say(why) : this.player.emptyText(state));
         return;
       }
       const size = state.projector ? 19 : 12;

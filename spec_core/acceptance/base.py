@@ -24,7 +24,7 @@ class Verdict:
         path: accepted nodes, from a child of the root down.
         token: the token that the target adds.
         kind: ``recovered`` after a rejection, ``bonus`` after full acceptance.
-        probs: p(node | its path) of every node that was judged.
+        probs: p(node | its path) of every node that was judged; candidates behind an accepted one were not.
         arithmetic: one entry a decision, for the views; each rule documents its own.
     """
 
@@ -36,7 +36,11 @@ class Verdict:
 
 
 Judge = Callable[[int, np.ndarray, list[dict[str, Any]]], tuple[int | None, int]]
-"""(node, p after it, arithmetic to add to) → the accepted child, or None and the token to emit."""
+"""(node, p after it, arithmetic to add to) → the accepted child, or None and the token to emit.
+
+Who holds the children against p in turn adds an entry with ``candidate`` for each; one draw
+without such entries judges all of them at once.
+"""
 
 
 def walk(draft: Draft, target_probs: TargetProbs, judge: Judge) -> Verdict:
@@ -48,8 +52,10 @@ def walk(draft: Draft, target_probs: TargetProbs, judge: Judge) -> Verdict:
     while True:
         p = target_probs(node)
         children = tree.children(node)
-        probs.update((child, float(p[tree.tokens[child]])) for child in children)
+        known = len(arithmetic)
         child, token = judge(node, p, arithmetic)
+        judged = [entry["candidate"] for entry in arithmetic[known:] if "candidate" in entry] or children
+        probs.update((one, float(p[tree.tokens[one]])) for one in judged)
         if child is None:
             return Verdict(path, token, "recovered" if children else "bonus", probs, arithmetic)
         path.append(child)

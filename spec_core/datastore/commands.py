@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ..messages import UserError
-from ..terminal import printable
+from ..terminal import counted, printable
 from . import corpus_commands, explore_commands
 
 
@@ -55,7 +55,7 @@ def _verify(options: argparse.Namespace) -> None:
     from .manage import verify_store
 
     store = verify_store(options.name)
-    print(f"{store.name}: every checksum is right ({store.token_count:,} tokens, {len(store.manifest.shards)} shards)")
+    print(f"{store.name}: every checksum is right ({counted(store.token_count, 'token')}, {counted(len(store.manifest.shards), 'shard')})")
 
 
 def _delete(options: argparse.Namespace) -> None:
@@ -93,4 +93,4 @@ def _import(options: argparse.Namespace) -> None:
     if not options.file.is_file():
         raise UserError("datastore.no_path", path=options.file)
     store = import_store(options.file, options.name)
-    print(f"{store.name}: {store.manifest.documents:,} documents, {store.token_count:,} tokens, every checksum is right")
+    print(f"{store.name}: {counted(store.manifest.documents, 'document')}, {counted(store.token_count, 'token')}, every checksum is right")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..drafters.settings import number
 from ..messages import UserError, say
-from ..terminal import ProgressLine, printable
+from ..terminal import ProgressLine, counted, printable
 from .format import Manifest, store_folder
 
 if TYPE_CHECKING:
@@ -113,7 +113,7 @@ def _with_tokenizer(options: argparse.Namespace, corpus: Any, work: Any) -> Buil
 
 def _print_report(report: BuildReport, before: str = "") -> None:
     times = ", ".join(f"{stage} {seconds:.1f} s" for stage, seconds in report.seconds.items())
-    print(f"{before}{report.name}: {report.documents:,} documents, {report.tokens:,} tokens ({times})")
+    print(f"{before}{report.name}: {counted(report.documents, 'document')}, {counted(report.tokens, 'token')} ({times})")
     _print_skipped(report.skipped)
 
 
@@ -126,7 +126,7 @@ def _survey(options: argparse.Namespace) -> None:
         found = survey(corpus, lambda fraction: line("datastore.stage.read", fraction))
     finally:
         line.done()
-    print(f"{found.documents:,} documents from {found.files:,} files, {found.characters:,} characters")
+    print(f"{counted(found.documents, 'document')} from {counted(found.files, 'file')}, {counted(found.characters, 'character')}")
     print("kinds: " + _counts(found.kinds))
     print("encodings: " + _counts(found.encodings))
     for field in found.fields:
@@ -140,7 +140,7 @@ def _print_skipped(skipped: list[Skipped]) -> None:
     if not skipped:
         return
     reasons = Counter(one.say() for one in skipped)
-    print("skipped: " + "; ".join(f"{count} {reason}" for reason, count in reasons.most_common()))
+    print("skipped: " + "; ".join(f"{count} × {reason}" for reason, count in reasons.most_common()))
     for one in skipped[:SHOWN_SKIPPED]:
         print(printable(f"  {one.name}: {one.say()}"))
     if len(skipped) > SHOWN_SKIPPED:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..messages import UserError
 from ..pieces import read_bytes, whole_characters
-from ..terminal import ProgressLine, coloured
+from ..terminal import ProgressLine, coloured, counted
 
 if TYPE_CHECKING:
     from ..coverage import Coverage
@@ -71,12 +71,12 @@ def _search(options: argparse.Namespace) -> None:
     finally:
         line.done()
     details = found.step.details
-    print("tried: " + ", ".join(f"{a['length']} tokens: {a['hits']:,} hits" for a in details["attempts"]))
+    print("lengths tried, by halving the range: " + ", ".join(f"{counted(a['length'], 'token')}: {counted(a['hits'], 'hit')}" for a in details["attempts"]))
     if not details["hits"]:
         print("no suffix of the text occurs in the store")
         return
     suffix, = whole_characters([b"".join(map(read_bytes, details["suffix"]))])
-    print(f"matched {details['matched']} tokens {coloured(repr(suffix), 'bold')}, {details['hits']:,} hits")
+    print(f"matched {counted(details['matched'], 'token')} {coloured(repr(suffix), 'bold')}, {counted(details['hits'], 'hit')}")
     _print_trie(found)
 
 

@@ -57,7 +57,7 @@ def rename_store(name: str, new: str) -> None:
     """
     folder, place = _existing(name), store_folder(new)
     if place.exists():
-        raise StoreError("datastore.name_taken", name=new)
+        raise StoreError("datastore.rename_taken", name=new)
     _change(name, folder, lambda: os.rename(folder, place))
 
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from ..messages import UserError
+from ..messages import Term, UserError
 from .base import Drafter
 from .settings import Budget, Choice, Number, Setting, Shape, WholeNumber
 
@@ -211,7 +211,7 @@ def choose_rule(drafter: str, settings: Mapping[str, Any], asked: str) -> str:
     if asked not in fitting:
         known = list(dict.fromkeys(rule for rules in FITTING.values() for rule in rules))
         if asked not in known:
-            raise UserError("request.unknown", what="rule", value=asked, choices=", ".join([AUTO, *known]))
+            raise UserError("request.unknown", what=Term("rule", "live.rule"), value=asked, choices=", ".join([AUTO, *known]))
         raise UserError(f"request.rule.{asked}", drafter=drafter, choices=", ".join(fitting))
     return asked
 
@@ -226,8 +226,8 @@ def complete_settings(drafter: str, given: Mapping[str, Any]) -> dict[str, Any]:
     for name in given:
         if name not in known:
             raise UserError("request.unknown_setting", drafter=drafter, name=name, choices=", ".join(known) or "–")
-    values = {name: setting.check(name, given.get(name, setting.default)) for name, setting in known.items()}
+    values = {name: setting.check(Term(name, f"live.{drafter}.{name}"), given.get(name, setting.default)) for name, setting in known.items()}
     if "min_suffix" in values and values["min_suffix"] > values["max_suffix"]:
-        raise UserError("request.range", name="min_suffix", value=values["min_suffix"], least=1,
+        raise UserError("request.range", name=Term("min_suffix", f"live.{drafter}.min_suffix"), value=values["min_suffix"], least=1,
                         most=values["max_suffix"])
     return values

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..draws import Draws
-from ..messages import UserError
+from ..messages import Term, UserError
 from ..processors import Processors
 from . import Material
 from .assistant import Assistant
@@ -41,7 +41,7 @@ def early_exit(material: Material, settings: dict[str, Any]) -> Drafter:
     chain = dict(settings)
     layers, most = chain.pop("layers"), len(material.target.cache.layers) - 1
     if layers > most:
-        raise UserError("request.range", name="layers", value=layers, least=1, most=most)
+        raise UserError("request.range", name=Term("layers", "live.early-exit.layers"), value=layers, least=1, most=most)
     return EarlyExitDrafter(EarlyExitAssistant(material.target, layers), _processors(material), _draws(material), **chain)
 
 

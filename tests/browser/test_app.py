@@ -13,6 +13,10 @@ import pytest
 from addresses import place_of
 from playwright.sync_api import Page, expect
 
+from spec_core.datastore.build import build_store
+from spec_core.datastore.corpus import files_corpus
+from spec_core.datastore.manage import delete_store
+from spec_core.models import local_tokenizer
 from ui.bundled import TRACES
 
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -229,6 +233,24 @@ def test_a_list_closes_when_its_field_is_left(open_page: OpenPage):
     expect(lists).to_have_count(1 if focused else 0)
 
 
+def test_a_store_that_somebody_deleted_leaves_the_list(open_page: OpenPage, tmp_path: Path):
+    (tmp_path / "a.txt").write_text("one two three one two three", encoding="utf-8")
+    build_store(files_corpus([tmp_path]), "live-gone", local_tokenizer("smollm2-135m"), replace=True)
+    page = open_page()
+    field, options = page.locator("#lab-datastore input"), page.locator("[role=option]")
+    field.click()
+    expect(options.filter(has_text="live-gone")).to_have_count(1)
+    options.filter(has_text="live-gone").click()
+    delete_store("live-gone")
+    press(page, "run")
+    expect(page.locator('#lab-controls [data-part="problem"]')).to_contain_text("Build one in the tab Datastores", timeout=ENOUGH)
+    page.wait_for_timeout(500)
+    field.click()
+    field.fill("")
+    expect(options.filter(has_text="python-stdlib").first).to_be_visible()
+    expect(options.filter(has_text="live-gone")).to_have_count(0)
+
+
 def test_the_controls_have_room_in_a_low_window(open_page: OpenPage):
     page = open_page()
     expect(page.locator("#lab-link")).to_have_value(re.compile("run="))
@@ -386,6 +408,11 @@ def test_bad_input_gives_a_sentence_and_loses_nothing(open_page: OpenPage):
     target.press("Enter")
     press(page, "run")
     expect(problem).to_contain_text("no-such-model", timeout=ENOUGH)
+    stage = page.locator("#lab-live-player")  # nothing of the run before stands beside what failed
+    expect(stage.locator(".sp-state")).to_contain_text("Failed: There is no model")
+    for gone in (".sp-run-name", ".sp-panel-run .sp-note", ".sp-flow", ".sp-split-text"):
+        expect(stage.locator(gone)).to_have_text("")
+    expect(stage.locator(".sp-top .sp-badge")).to_be_hidden()
     expect(page.locator("#lab-prompt textarea")).to_have_value("x")
     expect(page.locator("#lab-seed input")).to_have_value("7")
     expect(page.locator(".toast-body")).to_have_count(0)
@@ -444,6 +471,16 @@ def test_a_saved_run_opens_in_replay(open_page: OpenPage, tmp_path: Path):
     expect(stage.locator(".sp-count-text")).to_have_text(re.compile(f"of {made}$"))
     link = page.url
     assert "tab=replay" in link
+
+    made_entries = replay.locator('[data-part="opened"] .lab-choice')
+    replay.locator('input[type="file"]').set_input_files(saved)
+    expect(stage.locator(".sp-count-text")).to_have_text(re.compile(f"of {made}$"))
+    expect(made_entries).to_have_count(1)
+    worse = tmp_path / "worse.json"
+    worse.write_text("hello", encoding="utf-8")
+    replay.locator('input[type="file"]').set_input_files([saved, worse])
+    expect(replay.locator('[data-part="problem"]')).to_have_text(re.compile("^worse.json: This is not a trace.*Choose a .json"))
+    expect(made_entries).to_have_count(1)
 
     broken = tmp_path / "broken.json"
     broken.write_text('{"format": "speculation-trace", "version": 99}', encoding="utf-8")

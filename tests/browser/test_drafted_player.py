@@ -58,6 +58,17 @@ def test_numbers_that_round_to_the_same_are_told_apart(page_of: Callable[..., Pa
     assert page.evaluate("SpecPlayer.apart(0.31, 0.62)") == ["0.31", "0.62"]
 
 
+def test_a_low_projector_shows_root_and_four_nodes(page_of: Callable[..., Page]) -> None:
+    page = page_of(drafted_trace("multi-candidate"))
+    page.keyboard.press("p")
+    page.evaluate(DRAWN)
+    whole = page.evaluate("""() => {
+      const list = document.querySelector(".sp-chips"), {bottom} = list.getBoundingClientRect();
+      return [...list.children].filter((chip) => chip.getBoundingClientRect().bottom <= bottom).length;
+    }""")
+    assert whole >= 5
+
+
 def test_q_stands_beside_p(page_of: Callable[..., Page]) -> None:
     trace = drafted_trace("multi-candidate")
     page = page_of(trace, height=1300)

@@ -40,6 +40,15 @@ def lane(page: Page, number: int = 0):
     return page.locator(".lab-explore-lane").nth(number)
 
 
+def test_an_empty_context_asks_for_a_text(open_page: OpenPage):
+    page = explore(open_page)
+    type_context(page, "")
+    expect(page.locator('.lab-explore [data-part="said"]')).to_have_text("Type a text: its end is looked up.")
+    expect(lane(page).locator(".sp-panel-trie .sp-empty")).to_have_text("There is no text yet: type one.")
+    type_context(page, "zyzzyva qqqq")
+    expect(page.locator('.lab-explore [data-part="said"]')).not_to_contain_text("Type a text")
+
+
 def labels(page: Page, number: int = 0) -> list[str]:
     return lane(page, number).locator(".sp-trie .sp-node:not([style*=none]) .sp-label").all_inner_texts()
 

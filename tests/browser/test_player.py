@@ -481,6 +481,20 @@ def test_counts_of_one_are_singular(page_of: Callable[..., Page], trace: Trace) 
     assert page.locator(".sp-panel-run .sp-note").inner_text().endswith(" in 2 steps")
 
 
+def test_reading_the_prompt_stands_beside_the_time_of_the_steps(page_of: Callable[..., Page], trace: Trace) -> None:
+    first = replace(trace.steps[0], ms={"draft": 100.0, "verify": 300.0, "accept": 50.0, "overhead": 50.0, "prompt": 250.0})
+    page = page_of(replace(trace, steps=[first, *trace.steps[1:]]))
+    go_to(page, 0)
+    time = page.locator(".sp-panel-run").get_by_text("prompt 250 ms")
+    assert time.inner_text() == "steps 500 ms + prompt 250 ms"
+    rate = page.locator(".sp-figure-tokens_per_second .sp-figure-value").inner_text()
+    assert float(rate) == pytest.approx(len(first.committed.ids) / 0.75, abs=0.06), "tokens ÷ both"
+    time.hover()
+    assert "reading the prompt" in page.locator(".sp-hint:visible, [role=tooltip]:visible").first.inner_text()
+    page_without = page_of(trace)
+    assert page_without.locator(".sp-panel-run").get_by_text("prompt").count() == 0
+
+
 def test_the_axis_has_an_even_rhythm(page_of: Callable[..., Page], trace: Trace) -> None:
     page = page_of(trace)
     assert page.evaluate("SpecPlayer.axisSteps(0, 6, 26, 10)") == [1, 2, 3, 4, 5, 6]
@@ -512,6 +526,52 @@ def test_marks_touch_neither_line(page_of: Callable[..., Page], trace: Trace) ->
         page.evaluate(DRAWN)
 
 
+def test_a_mark_stays_with_the_first_visible_character_where_lines_wrap(page_of: Callable[..., Page], trace: Trace) -> None:
+    page = page_of(trace)
+    page.add_style_tag(content=".sp-flow { width: 150px; }")
+    wrapped, astray = page.evaluate("""() => {
+      const first = (token) => token.matches(".sp-first") ? token : token.querySelector(".sp-first");
+      const tokens = [...document.querySelectorAll(".sp-flow .sp-tok:not(.sp-share)")].filter((token) => first(token) && token.innerText.trim());
+      const astray = tokens.filter((token) => {
+        const walker = document.createTreeWalker(token, NodeFilter.SHOW_TEXT);
+        while (walker.nextNode() && !walker.currentNode.data.trim());
+        const range = document.createRange(), at = walker.currentNode.data.search(/\\S/);
+        range.setStart(walker.currentNode, at);
+        range.setEnd(walker.currentNode, at + 1);
+        const [character, boxes] = [range.getBoundingClientRect(), first(token).getClientRects()];
+        return boxes.length !== 1 || Math.abs(boxes[0].left - character.left) > 1 || Math.abs(boxes[0].top - character.top) > 4;
+      });
+      return [tokens.filter((token) => token.getClientRects().length > 1).length, astray.map((token) => token.innerText)];
+    }""")
+    assert wrapped > 0, "no token wraps: nothing is tested"
+    assert not astray
+
+
+def test_the_text_is_cut_at_whole_lines(page_of: Callable[..., Page], trace: Trace) -> None:
+    page = page_of(trace)
+    for _ in ("usual", "projector"):
+        for look_at_the_end in (lambda: go_to(page, len(trace.steps) - 1), page.get_by_role("button", name="Follow").click):
+            look_at_the_end()
+            page.evaluate(DRAWN)
+            shown, above, line = page.evaluate("""() => {
+              const scroller = document.querySelector(".sp-scroll");
+              return [scroller.clientHeight, scroller.scrollTop, parseFloat(getComputedStyle(document.querySelector(".sp-flow")).lineHeight)];
+            }""")
+            assert above > 0 and above % line == 0 and shown % line == 0, (above, shown, line)
+        page.keyboard.press("p")
+        page.evaluate(DRAWN)
+
+
+def test_the_shares_of_time_add_up(page_of: Callable[..., Page], trace: Trace) -> None:
+    page = page_of(trace)
+    for times, expected in (([1, 1, 1, 0], [34, 33, 33, 0]), ([0.5, 98.5, 0.5, 0.5], [1, 99, 0, 0]), ([996, 2, 1, 1], [100, 0, 0, 0]),
+                            ([0, 0, 0, 0], [0, 0, 0, 0])):
+        assert page.evaluate("(times) => SpecPlayer.wholePercents(times)", times) == expected
+    for step in range(len(trace.steps)):
+        go_to(page, step)
+        assert sum(map(int, re.findall(r"\d+", page.locator(".sp-split-text").inner_text()))) == 100
+
+
 def test_a_replay_says_how_to_play_it(page_of: Callable[..., Page], trace: Trace) -> None:
     page = page_of(trace)
     go_to(page, 0)
@@ -522,6 +582,17 @@ def test_a_replay_says_how_to_play_it(page_of: Callable[..., Page], trace: Trace
     page.keyboard.press(" ")
     page.evaluate(f"specPlayer.status({{ state: 'idle' }}), specPlayer.goTo({FORK}), {DRAWN}")  # as the app replays
     assert page.locator(".sp-state").inner_text() == "Recorded run – press Space or ▶ to play"
+
+
+def test_a_run_that_is_still_to_be_opened_does_not_wear_the_badges_of_the_one_before(page_of: Callable[..., Page], trace: Trace) -> None:
+    page = page_of(trace)
+    name, badge = page.locator(".sp-run-name"), page.locator(".sp-top .sp-badge")
+    assert name.inner_text() and badge.is_visible()
+    page.evaluate(f"specPlayer.status({{ state: 'loading', stale: true }}), {DRAWN}")
+    assert name.inner_text() == "" and badge.is_hidden() and page.locator(".sp-state").inner_text() == "Loading"
+    page.evaluate(f"specPlayer.clear(), specPlayer.status({{ state: 'error', error: 'No.' }}), {DRAWN}")
+    assert page.locator(".sp-flow").inner_text() == "" and page.locator(".sp-panel-run .sp-note").inner_text() == ""
+    assert page.locator(".sp-panel-facts .sp-sentence").inner_text() == "Failed: No."
 
 
 def test_by_hand_the_head_does_not_say_paused(page_of: Callable[..., Page], trace: Trace) -> None:

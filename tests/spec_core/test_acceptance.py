@@ -12,9 +12,11 @@ from itertools import product
 import numpy as np
 import pytest
 
-from spec_core.acceptance import (BlockVerification, KSeq, OneDraw, RejectionSampling, TypicalAcceptance, Verdict)
+from spec_core.acceptance import (RULES, BlockVerification, KSeq, OneDraw, RejectionSampling, TypicalAcceptance,
+                                  Verdict)
 from spec_core.drafters.base import Draft
 from spec_core.drafters.candidates import DraftBuilder, draw_candidates
+from spec_core.draws import Draws
 from spec_core.tree import ROOT, DraftTree
 from tests.enumeration import outcomes
 
@@ -328,3 +330,26 @@ def test_verdicts_say_what_was_judged():
         return 0
 
     outcomes(run)
+
+
+@pytest.mark.parametrize("rule", RULES.values(), ids=RULES)
+def test_a_candidate_that_was_never_held_against_p_is_not_judged(rule):
+    """Rules that try the candidates in turn stop at the first that stands."""
+    turns = {"judged": 0, "spared": 0}
+    for seed in range(20):
+        law, replacement = random_law(seed), rule.name == "k-seq"
+        make = drawn(random_law(seed + 50, special=False), (1, 1) if rule.name in ("speculative", "block") else (3, 2), replacement)
+        draws = Draws(seed)
+        draft = make(draws)
+        verdict = rule.accept(draft, lambda n: law[tuple(draft.tree.tokens[i] for i in draft.tree.path(n))], draws)
+        named = {entry["candidate"] for entry in verdict.arithmetic if "candidate" in entry}
+        reached = {child for node in [ROOT, *verdict.path] for child in draft.tree.children(node)}
+        if rule.name == "one-draw":
+            assert set(verdict.probs) == reached
+        elif rule.name in ("typical", "block"):
+            assert set(verdict.path) <= set(verdict.probs) <= named
+        else:
+            assert set(verdict.probs) == named <= reached
+        turns["judged"] += len(verdict.probs)
+        turns["spared"] += len(reached - set(verdict.probs))
+    assert turns["judged"] and (turns["spared"] > 0) == (rule.name in ("multi-candidate", "k-seq"))

@@ -36,6 +36,11 @@ def test_generate_streams_sums_up_and_writes_the_trace(capsys, tmp_path, smollm2
     assert (tmp_path / "t.json").stat().st_mode == (tmp_path / "ordinary").stat().st_mode
 
 
+def test_a_chats_answer_stands_below_its_prompt(capsys, smollm2):
+    status, out, _ = run(capsys, "generate", "--chat", "--prompt", "Why is the sky blue?", "--drafter", "none", *FAST)
+    assert status == 0 and out.startswith("Why is the sky blue?\n\n")
+
+
 def test_plain_decoding_from_a_file_quietly(capsys, tmp_path, smollm2):
     (tmp_path / "prompt.txt").write_text("Once upon a time")
     status, out, err = run(capsys, "generate", "--prompt-file", str(tmp_path / "prompt.txt"), "--drafter", "none",
@@ -63,6 +68,9 @@ def test_a_character_spread_over_tokens_is_printed_whole(capsys, smollm2):
     (["generate", "--prompt", "x", "--json", "/"], "is a folder"),
     (["generate", "--prompt", "x", "--json", "/proc/t.json"], "cannot be written"),
     (["generate", "--prompt-file", "/no/such/file"], "cannot be read"),
+    (["generate", "--prompt", "x", "--drafter", "draft-model", "--draft-model", "xyz"], "nano, nano-universal, smollm2-135m"),
+    (["generate", "--prompt", "x", "--drafter", "none", "--rule", "typical"], "The drafter none drafts nothing"),
+    (["generate", "--prompt", "x", "--datastore", "no-such"], "in the tab Datastores, or with"),
     (["datastore", "build", "docs", "--from-stdlib", "--name", "x"], "not both"),
     (["datastore", "search", "no-such", "x"], "no-such"),
     (["datastore", "build", "/no/such/folder", "--name", "x"], "/no/such/folder"),

@@ -11,7 +11,7 @@ from dataclasses import replace
 import pytest
 
 from spec_core import lab
-from spec_core.breakeven import best_gamma, by_budget, expected_tokens, observed, of_trees, predicted
+from spec_core.breakeven import best_gamma, by_budget, contradicts, expected_tokens, observed, of_trees, predicted
 from spec_core.compare import Comparison, lane_name, seconds, sweep
 from spec_core.divergence import compare_outputs, first_divergence, measure_logits
 from spec_core.drafters.budget import CostCurve
@@ -340,3 +340,10 @@ def test_a_real_comparison(smollm2):
         assert figures(lane)["tokens_per_call"] >= 1.0
     assert figures(plain)["tokens_per_call"] == 1.0
     assert len(past_outputs(smollm2.pieces).outputs) == before, "comparisons leave no past outputs behind"
+
+
+@pytest.mark.parametrize("prediction, measured, doubtful", [
+    (0.52, 1.34, True), (2.1, 1.0, True), (1.2, 1.0, False), (1.0, 1.45, False), (None, 1.0, False), (1.0, None, False),
+])
+def test_a_prediction_far_off_the_measurement_is_doubted(prediction, measured, doubtful):
+    assert contradicts(prediction, measured) is doubtful

@@ -10,9 +10,10 @@ from dataclasses import replace
 import pytest
 import torch
 
-from spec_core import lab
+from spec_core import lab, make_drafter
+from spec_core.drafters import KINDS
 from spec_core.lab import Cancelled, Request, prepare
-from spec_core.messages import UserError
+from spec_core.messages import LANGUAGES, UserError, catalogue
 from spec_core.trace import Trace
 from spec_core.tree import DraftTree
 
@@ -47,6 +48,22 @@ def test_bad_requests_are_refused_with_one_sentence(change, key):
         lab.check(replace(GOOD, **change))
     assert caught.value.key == key
     assert "\n" not in str(caught.value) and caught.value.say("zh") != str(caught.value)
+
+
+def test_settings_are_named_in_the_readers_language():
+    for change, english, chinese in (({"seed": -5}, "seed is -5", "随机种子 的值为 -5"), ({"top_p": 7}, "top-p is 7", "Top-p 的值"),
+                                     ({"drafter_settings": {"budget": 0}}, "budget is 0", "草稿树预算 的值"),
+                                     ({"rule": "magic"}, "no rule named", "的接受规则"), ({"drafter": "x"}, "no drafter named", "的草稿器")):
+        with pytest.raises(UserError) as caught:
+            lab.check(lab.Request("x", **change))
+        assert english in str(caught.value) and chinese in caught.value.say("zh")
+
+
+def test_every_setting_has_a_name_in_every_language():
+    for language in LANGUAGES:
+        missing = [f"live.{name}.{setting}" for name, kind in KINDS.items() for setting in kind.settings
+                   if f"live.{name}.{setting}" not in catalogue(language)]
+        assert not missing
 
 
 def test_importing_the_lab_does_not_load_torch():
@@ -144,3 +161,9 @@ for thread in threads: thread.start()
 for thread in threads: thread.join()
 assert not failed, failed
 """], check=True)
+
+
+@pytest.mark.parametrize("drafter, model", [("draft-model", "nano"), ("multi-candidate", "nano"), ("universal", "nano-universal")])
+def test_the_shipped_draft_model_that_fits_is_chosen_unless_another_is_named(smollm2, drafter, model):
+    assert make_drafter(drafter, smollm2).model.name == model
+    assert prepare(Request("x", dtype="float32", drafter=drafter)).trace.run["drafter"]["model"] == model

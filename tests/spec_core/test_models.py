@@ -13,8 +13,10 @@ import time
 import zipfile
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
+from huggingface_hub.errors import HfHubHTTPError
 
 from spec_core import models, packaged
 from spec_core.messages import UserError
@@ -206,6 +208,24 @@ def test_unknown_names(name):
     with pytest.raises(UserError) as caught:
         models.path_of(name)
     assert caught.value.key == "model.unknown" and "smollm2-135m" in str(caught.value)
+
+
+@pytest.mark.parametrize("raised, key, said", [
+    (FileNotFoundError("An error happened. Got: ConnectError: [Errno -3] name resolution"), "model.hub_unreachable", "cannot be reached"),
+    (OSError(errno.ENOSPC, "No space left on device"), "model.disk_error", "No space left"),
+    (HfHubHTTPError("404", response=SimpleNamespace(status_code=404, headers={}, request=None)), "model.hub_failed", "no such model"),
+    (HfHubHTTPError("503", response=SimpleNamespace(status_code=503, headers={}, request=None)), "model.hub_unreachable", "cannot be reached"),
+])
+def test_a_hub_that_does_not_give_is_said_plainly(monkeypatch, raised, key, said):
+    def fail(*args, **kwargs):
+        raise raised
+
+    monkeypatch.setattr("huggingface_hub.snapshot_download", fail)
+    with pytest.raises(UserError, match=said) as caught:
+        models.path_of("owner/name")
+    assert caught.value.key == key
+    for language in ("en", "zh"):
+        assert "Error" not in caught.value.say(language)
 
 
 def test_a_folder_without_safetensors_is_refused(tmp_path):

@@ -105,6 +105,17 @@ def test_what_is_no_trace_is_refused(text):
         Trace.from_text(text)
 
 
+def test_a_bad_file_is_told_what_to_do_and_steps_are_counted_as_on_the_page():
+    broken = make_trace().to_json()
+    broken["steps"][0]["tree"] = []
+    for text, said in (("hello", "Choose a .json or .html file"), ("{}", "Choose a .json or .html file"),
+                       (json.dumps(broken), "Save it again")):
+        with pytest.raises(TraceError, match=said) as caught:
+            Trace.from_text(text)
+        assert "@" not in str(caught.value) and "speculation-trace" not in str(caught.value)
+    assert "step 1: tree" in str(caught.value)
+
+
 def test_nan_in_a_number_is_refused():
     text = json.dumps(make_trace().to_json()).replace("0.7", "NaN", 1)
     with pytest.raises(TraceError):

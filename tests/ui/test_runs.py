@@ -348,7 +348,10 @@ def test_the_library_is_asked_for_unknown_runs():
 def test_a_brought_trace_is_shown_or_refused():
     good = json.dumps(fake_trace(3).to_json())
     runs = registry(FakeLab())
-    assert runs.add_foreign(good).total == 3
+    first = runs.add_foreign(good)
+    assert first.total == 3
+    assert runs.add_foreign(json.dumps(fake_trace(3).to_json(), indent=1)) is first, "the same run again"
+    assert runs.add_foreign(json.dumps(fake_trace(2).to_json())) is not first
     with pytest.raises(UserError) as error:
         runs.add_foreign("{}")
     assert error.value.key == "trace.other_format"

@@ -69,6 +69,15 @@ def test_break_even_shows_prediction_recommendation_and_the_measured_lane():
     assert (measured.x, measured.y, measured.error_y.array[0]) == ((4.0,), (1.5,), pytest.approx(0.3))
 
 
+def test_stars_that_lie_close_keep_their_numbers_apart():
+    stars = [trace for trace in cost_charts.tree_budget([(1, "rest", [(4, 1.2), (8, 1.40)]), (2, "fusion", [(4, 1.41), (8, 1.3)])]).data
+             if trace.mode == "markers+text"]
+    assert [(star.text[0], star.textposition) for star in stars] == [("8", "bottom center"), ("4", "top center")]
+    assert len({star.marker.line.color for star in stars}) == 2, "a star tells its lane"
+    same = cost_charts.tree_budget([(1, "rest", [(0, 1.0)]), (2, "fusion", [(0, 1.0)])]).data
+    assert [trace.text[0] for trace in same if trace.mode == "markers+text"] == ["0", ""]
+
+
 def test_a_sweep_marks_the_measured_optimum():
     speed, calls, star = all_figures()["sweep"].data
     assert list(speed.x) == [4, 8] and list(speed.y) == [1.1, 1.5] and (star.x, star.y) == ((8,), (1.5,))

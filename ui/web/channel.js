@@ -32,8 +32,14 @@ function createChannel({ element, props, server, tab }) {
 
   function show(next) {
     status = next;
+    const ended = next.gone || OVER.includes(next.state);
+    if (run && !opened && ended) {  // nothing of it will come: the run before must not stand for it
+      player.clear();
+      root.classList.remove("lab-waiting");
+    }
     player.status({
       ...next,
+      stale: Boolean(run) && !opened,
       state: next.recorded ? "idle" : next.state,
       stage: next.stage ? lab.say(next.stage) : null,
       error: next.error ? next.error[lab.language] : null,

@@ -119,8 +119,9 @@ function compareCharts(element, server, { run, prompt, moved }) {
     lab.write(part("c"), inDigits(Number(slider("c").value), 3));
   }
 
-  function advise({ gamma, speedup, here, measured, trees }) {
-    const words = [lab.say("compare.advice.here", { speedup: inDigits(here, 2) }),
+  function advise({ gamma, speedup, here, measured, doubtful, trees }) {
+    const words = [...(doubtful ? [lab.say("compare.advice.doubtful")] : []),
+      lab.say("compare.advice.here", { speedup: inDigits(here, 2) }),
       gamma ? lab.say("compare.advice.gamma", { gamma, speedup: inDigits(speedup, 2) }) : lab.say("compare.advice.none"),
       ...trees.map(({ name, budget }) => lab.say("compare.advice.budget", { name, budget })),
       ...trees.filter((tree) => tree.predicted && tree.measured).map((tree) => lab.say("compare.advice.trees",

@@ -27,6 +27,15 @@ function compareForm(element, offer) {
   const cards = [];
 
   const drafterName = (drafter) => wordOr(`live.drafter.choice.${drafter}`, drafter);
+
+  /** A lane has room for the name alone; what the drafter does is its title. */
+  function offerDrafters(picker, chosen = picker.value) {
+    fillOptions(picker, Object.keys(offer.kinds), (drafter) => drafterName(drafter).split(" – ")[0], chosen);
+    for (const option of picker.options) option.title = drafterName(option.value);
+    nameDrafter(picker);
+  }
+
+  const nameDrafter = (picker) => { picker.title = drafterName(picker.value); };
   const settingName = (drafter, name) => wordOr(`live.${drafter}.${name}`, name);
 
   /** A lane's card: a picker of drafters, and the fields of the one picked. */
@@ -37,7 +46,7 @@ function compareForm(element, offer) {
     const node = newElement("div", { className: "lab-lane" },
       newElement("div", { className: "lab-lane-head" }, newElement("i", { className: "lab-swatch" }), picker, remove), body);
     const card = { node, picker, body, remove, fields: {} };
-    picker.addEventListener("change", () => { fill(card); arrange(); });
+    picker.addEventListener("change", () => { nameDrafter(picker); fill(card); arrange(); });
     remove.addEventListener("click", () => {
       cards.splice(cards.indexOf(card), 1);
       node.remove();
@@ -45,7 +54,7 @@ function compareForm(element, offer) {
     });
     cards.push(card);
     part("lanes").append(node);
-    fillOptions(picker, Object.keys(offer.kinds), drafterName, drafter);
+    offerDrafters(picker, drafter);
     fill(card);
   }
 
@@ -162,7 +171,7 @@ function compareForm(element, offer) {
     for (const card of cards) {
       const kept = Object.fromEntries(Object.entries(card.fields).map(([name, input]) => [name, input.value]));
       kept.open = card.body.querySelector("details")?.open;
-      fillOptions(card.picker, Object.keys(offer.kinds), drafterName);
+      offerDrafters(card.picker);
       fill(card, kept);
     }
     arrange();

@@ -2,8 +2,8 @@
 
 const BUSY = ["queued", "loading", "running", "paused"];
 
-/** run: sends the settings to the server; element holds the template of ui/live.py. */
-lab.controls = ({ element, run }) => {
+/** run: sends the settings to the server; listStores: has the list of datastores made anew; element holds the template of ui/live.py. */
+lab.controls = ({ element, run, listStores }) => {
   const part = (name) => element.querySelector(`[data-part="${name}"]`);
   const buttons = Object.fromEntries(["run", "pause", "step", "stop"].map((name) => [name, part(name)]));
   const paces = [...element.querySelectorAll('[name="lab-pace"]')];
@@ -132,7 +132,12 @@ lab.controls = ({ element, run }) => {
   lab.on("started", (answer) => settle(answer?.problem ?? null));
   lab.on("language", draw);
   lab.whenChannel("live", (live) => {
-    live.onStatus(draw);
+    let missed = null;  // the run that found no such datastore: somebody has deleted it
+    live.onStatus(({ error }) => {
+      if (error?.key === "datastore.unknown" && missed !== live.run) listStores();
+      missed = error ? live.run : missed;
+      draw();
+    });
     draw();
   });
   draw();

@@ -115,9 +115,11 @@ lab.explore = ({ element, props, server }) => {
   function showFigures() {
     const drafts = answers.filter((draft) => !draft.problem);
     const cut = part("context").value.length > defaults.max_context;
-    const lines = drafts.map(({ run, step }) => lab.say(step.match.length ? "explore.said" : "explore.said.none",
+    const typed = drafts.filter(({ step }) => step.context_length);
+    const lines = typed.map(({ run, step }) => lab.say(step.match.length ? "explore.said" : "explore.said.none",
       { store: run.datastore.name, matched: step.match.length, hits: inFigures(step.match.hits), nodes: step.selected }));
-    if (drafts.length) lines.unshift(lab.say("explore.tokens", { tokens: drafts[0].run.prompt_pieces.length, steps: drafts[0].run.prompt_pieces.length }));
+    if (drafts.length && !typed.length) lines.push(lab.say("explore.fact.empty"));
+    if (typed.length) lines.unshift(lab.say("explore.tokens", { tokens: drafts[0].run.prompt_pieces.length, steps: drafts[0].run.prompt_pieces.length }));
     if (!place.fits(part("context").value)) lines.push(lab.say("explore.not_linked"));
     if (cut) lines.push(lab.say("explore.cut", { characters: inFigures(defaults.max_context) }));
     part("said").replaceChildren(...lines.map((line) => el("span", "", {}, line)));

@@ -17,7 +17,6 @@ lab.header = ({ element, speak }) => {
 
   function theme(dark) {
     document.body.classList.toggle("dark", dark);
-    document.documentElement.style.colorScheme = dark ? "dark" : "light";
   }
 
   /** Press one of the player's keys for the mouse. */

@@ -29,9 +29,15 @@ lab.replayPanel = ({ element, props, server }) => {
       lab.write(button, title[lab.language] ?? title);
       button.setAttribute("aria-pressed", String(channel?.run === id));
     }
-    lab.write(part("problem"), !problem ? "" : problem[lab.language] ?? lab.say(problem.key, problem));
+    lab.write(part("problem"), problemText());
     part("save").disabled = more.disabled = !channel?.run || channel.steps === 0;
     lab.word(element);
+  }
+
+  function problemText() {
+    if (!problem) return "";
+    const text = problem[lab.language] ?? lab.say(problem.key, problem);
+    return problem.name ? lab.say("replay.named", { name: problem.name, problem: text }) : text;
   }
 
   function open(id) {
@@ -40,8 +46,9 @@ lab.replayPanel = ({ element, props, server }) => {
     draw();
   }
 
-  /** A file that was read stays in the list, beside the others. */
+  /** A file that was read stays in the list, beside the others; one that is there already only comes on screen. */
   function keep({ run, title }) {
+    if ([...choices, ...opened].some(({ id }) => id === run)) return lab.channels.replay.attach(run);
     const button = document.createElement("button");
     button.type = "button";
     button.className = "lab-choice";
@@ -54,21 +61,22 @@ lab.replayPanel = ({ element, props, server }) => {
   /** Several at once: the first that cannot be read is named, the others are opened all the same. */
   async function readAll(files) {
     problem = null;
-    for (const file of [...files]) await read(file);
+    for (const file of [...files]) await read(file, files.length > 1);
   }
 
-  async function read(chosen) {
+  async function read(chosen, oneOfSeveral) {
+    const name = oneOfSeveral ? chosen.name : null;
     if (chosen.size > MOST_BYTES) {
-      problem ??= { key: "replay.too_large", most: MOST_BYTES / 1024 / 1024 };
+      problem ??= { key: "replay.too_large", most: MOST_BYTES / 1024 / 1024, name };
       return draw();
     }
     part("busy").hidden = false;
     try {
       const answer = await lab.ask(server, "open_trace", { name: chosen.name, text: await chosen.text() });
-      if (answer.problem) problem ??= answer.problem;
+      if (answer.problem) problem ??= { ...answer.problem, name };
       else keep(answer);
     } catch {
-      problem ??= { key: "controls.no_answer" };
+      problem ??= { key: "controls.no_answer", name };
     }
     part("busy").hidden = true;
     draw();

@@ -74,11 +74,13 @@ function createStoreTable(table, { act, offers, busy }) {
     }
     const day = new Date(store.created);
     const created = isNaN(day) ? store.created : day.toLocaleDateString(locale(), { year: "numeric", month: "short", day: "numeric" });
+    // the default store tells where it came from in English
+    const source = store.source.replace(/Python ([\d.]+) standard library/, (_, version) => lab.say("studio.source.stdlib", { version }));
     const numbers = [count(store.documents), count(store.tokens), bytes(store.bytes)];
     return made("tr", {}, name, ...numbers.map((text) => made("td", { className: "lab-studio-number", text })),
       made("td", { text: store.tokenizer || store.fingerprint, title: store.fingerprint }),
       made("td", { text: created, title: store.created }),
-      made("td", { className: "lab-studio-source", text: store.source, title: store.source }),
+      made("td", { className: "lab-studio-source", text: source, title: source }),
       actions(["grow", "verify", "download", "rename", "delete"]));
   }
 

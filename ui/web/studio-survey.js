@@ -50,7 +50,7 @@ function drawSurvey(body, found, size) {
   if (skipped) rows.append(row("studio.survey.left_out", ...Object.entries(found.reasons).map(([reason, many]) => {
     const names = found.skipped.filter(([, why]) => why === reason).map(([name]) => name);
     const details = made("details", { "data-reason": reason, ...(open.has(reason) ? { open: "" } : {}) },
-      made("summary", {}, made("b", { text: count(many) }), " ", lab.say(`datastore.skip.${reason}`)),
+      made("summary", {}, made("b", { text: `${count(many)} ×` }), " ", lab.say(`datastore.skip.${reason}`)),
       made("ul", {}, ...names.map((name) => made("li", { text: name }))));
     if (names.length < many) details.append(made("p", { className: "lab-note", text: lab.say("studio.survey.more", { count: count(many - names.length) }) }));
     return details;

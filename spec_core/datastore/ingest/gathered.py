@@ -11,7 +11,7 @@ from ..corpus import Document, Skipped, Source, files_corpus
 from . import pages, records
 from .archives import File, printed, tar_files, zip_files
 from .chat import Render, plain
-from .kinds import ARCHIVES, HEAD, PARSED, kind_of
+from .kinds import ARCHIVES, HEAD, PARSED, kind_of, promised_damage
 from .limits import Account, Limits
 from .text import Unreadable, decode
 
@@ -96,7 +96,8 @@ class Gathered:
                     raise Unreadable("empty")
                 yield Document(name, text, len(data), kind, encoding)
         except Unreadable as error:
-            yield Skipped(name, error.reason, len(data))
+            damage = promised_damage(name) if error.reason in ("binary", "encoding") else None
+            yield Skipped(name, damage or error.reason, len(data))
 
     def _json(self, name: str, data: bytes) -> Iterator[Document | Skipped]:
         text, encoding = decode(data)

@@ -22,6 +22,8 @@ PARSED = frozenset({"json", "html", "ipynb"})
 OWN_SUFFIXES = {"pdf": (".pdf",), "parquet": (".parquet", ".pq"),
                 "zip": (".zip", ".whl", ".jar"), "tar": (".tar", ".gz", ".tgz", ".bz2", ".tbz2", ".xz", ".txz")}
 
+DAMAGED = {"pdf": "not_pdf", "parquet": "not_parquet", "zip": "bad_archive", "tar": "bad_archive"}
+
 
 def kind_of(name: str, head: bytes) -> str:
     """``zip``, ``tar``, ``other_archive``, ``office``, ``pdf``, ``parquet``, one of ``SUFFIXES``, or ``text``."""
@@ -38,6 +40,15 @@ def is_disguised(name: str, kind: str) -> bool:
     if kind in OWN_SUFFIXES:
         return suffix not in OWN_SUFFIXES[kind]
     return any(suffix in suffixes for suffixes in OWN_SUFFIXES.values())
+
+
+def promised_damage(name: str) -> str | None:
+    """What is said of bytes that are nothing under a name that promises an archive or the like; None where it does not.
+
+    The last part of a key ``datastore.skip.…``.
+    """
+    suffix = _suffix(name)
+    return next((DAMAGED[kind] for kind, suffixes in OWN_SUFFIXES.items() if suffix in suffixes), None)
 
 
 def _suffix(name: str) -> str:

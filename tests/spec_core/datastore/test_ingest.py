@@ -146,10 +146,11 @@ def test_a_deep_page_is_read(tmp_path):
 
 @pytest.mark.parametrize(("name", "data", "reason"), [
     ("a.pdf", b"%PDF-1.4\nnonsense", "not_pdf"), ("b.pdf", pdf(""), "no_text"),
-    ("a.parquet", b"PAR1nonsensePAR1", "not_parquet"), ("a.ipynb", "{}", "not_notebook"), ("b.ipynb", "[1]", "not_notebook"),
+    ("a.parquet", b"PAR1nonsensePAR1", "not_parquet"), ("b.parquet", b"\0\1", "not_parquet"), ("b.zip", b"\0\1", "bad_archive"),
+    ("a.ipynb", "{}", "not_notebook"), ("b.ipynb", "[1]", "not_notebook"),
     ("a.jsonl", "{}\n{broken", "not_jsonl"), ("b.jsonl", "{}", "no_field"), ("a.csv", "", "empty"),
     ("a.docx", b"PK\x03\x04", "office"), ("a.7z", b"7z\xbc\xaf\x27\x1c", "other_archive"),
-    ("a.bin", b"ab\0cd", "binary"), ("c.pdf", b"\0\1\2", "binary"), ("a.txt", codecs.BOM_UTF16_LE + b"\0\xd8", "encoding"),
+    ("a.bin", b"ab\0cd", "binary"), ("c.pdf", b"\0\1\2", "not_pdf"), ("a.txt", codecs.BOM_UTF16_LE + b"\0\xd8", "encoding"),
 ])
 def test_each_reason_has_a_sentence(tmp_path, name, data, reason):
     documents, reasons = read(written(tmp_path, name, data))

@@ -84,7 +84,7 @@ def test_rename_and_delete(built, stores, tokenizer):
     rename_store("mine", "yours")
     assert names() == os.listdir(stores) == ["yours"] and open_store("yours").token_count == built.token_count
     build_store(Texts(["other"]), "mine", tokenizer)
-    for act, key in ((lambda: rename_store("yours", "mine"), "datastore.name_taken"),
+    for act, key in ((lambda: rename_store("yours", "mine"), "datastore.rename_taken"),
                      (lambda: rename_store("yours", "../up"), "datastore.bad_name"),
                      (lambda: rename_store("none", "x"), "datastore.unknown"),
                      (lambda: delete_store("none"), "datastore.unknown"),
