@@ -280,9 +280,14 @@ def test_pages_and_traces_open_several_at_once(open_page: OpenPage, chromium: Br
     assert files[2].read_text().startswith("step,")
     broken = tmp_path / "broken.html"
     broken.write_text("<html></html>")
-    replay.locator('input[type="file"]').set_input_files([files[0], broken, files[1]])
-    expect(replay.locator('[data-part="opened"] button')).to_have_count(2)
-    expect(replay.locator(".lab-problem")).to_have_text(catalogue("en")["trace.no_page"])
+    others = [tmp_path / "first.json", tmp_path / "second.json"]
+    trace = json.loads(files[0].read_text(encoding="utf-8"))
+    for path in others:
+        path.write_text(json.dumps(trace | {"run": trace["run"] | {"created": path.stem}}), encoding="utf-8")
+    replay.locator('input[type="file"]').set_input_files([*others, broken, *files[:2], others[0]])
+    expect(replay.locator('[data-part="opened"] button')).to_have_count(2)  # the other files hold runs that are listed already
+    expect(replay.locator(".lab-problem")).to_contain_text(catalogue("en")["trace.no_page"])
+    expect(replay.locator(".lab-problem")).to_contain_text("broken.html")
     # the page by itself, without any server
     context = chromium.new_context(offline=True)
     alone = context.new_page()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+from pathlib import Path
 
 import pytest
 
@@ -145,3 +146,12 @@ def test_reading_a_trace_needs_no_torch(tmp_path):
     code = ("import sys; from spec_core.trace import Trace; import spec_core.tree; "
             f"Trace.load({str(path)!r}); assert 'torch' not in sys.modules")
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+@pytest.mark.parametrize("path", sorted((Path(__file__).resolve().parents[2] / "assets" / "traces").glob("*.json")), ids=lambda path: path.stem)
+def test_bundled_runs_call_rejected_only_what_was_judged(path):
+    for step in Trace.load(path).steps:
+        in_turn = [entry for entry in step.arithmetic if "candidate" in entry]
+        held, places = {entry["candidate"] for entry in in_turn}, {entry["node"] for entry in in_turn}
+        for node, (parent, verdict) in enumerate(zip(step.tree.parents, step.tree.verdicts, strict=True)):
+            assert verdict != "rejected" or parent not in places or node in held
