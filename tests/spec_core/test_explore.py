@@ -254,7 +254,7 @@ def test_the_commands_share_the_core(explorer: Explorer, tokenizer, tmp_path, mo
     assert f"{found.hit_share:.1%}" in printed and sum(found.positions) == found.tokens - 1
     assert main(["datastore", "search", "tiny", "on the"]) == 0
     details = explorer.look("on the", WITH_ONE).step.details
-    assert f"matched {details['matched']} tokens" in capsys.readouterr().out
+    assert f"matched {details['matched']} token" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("file", ["nowhere.txt", "binary", "short"])
