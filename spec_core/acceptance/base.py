@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -35,12 +35,8 @@ class Verdict:
     arithmetic: list[dict[str, Any]] = field(default_factory=list)
 
 
-Judge = Callable[[int, np.ndarray, list[dict[str, Any]]], tuple[int | None, int]]
-"""(node, p after it, arithmetic to add to) → the accepted child, or None and the token to emit.
-
-Who holds the children against p in turn adds an entry with ``candidate`` for each; one draw
-without such entries judges all of them at once.
-"""
+Judge = Callable[[int, np.ndarray, list[dict[str, Any]]], tuple[int | None, int, Sequence[int]]]
+"""(node, p after it, arithmetic to add to) → the accepted child, or None and the token to emit; and the children judged."""
 
 
 def walk(draft: Draft, target_probs: TargetProbs, judge: Judge) -> Verdict:
@@ -52,9 +48,7 @@ def walk(draft: Draft, target_probs: TargetProbs, judge: Judge) -> Verdict:
     while True:
         p = target_probs(node)
         children = tree.children(node)
-        known = len(arithmetic)
-        child, token = judge(node, p, arithmetic)
-        judged = [entry["candidate"] for entry in arithmetic[known:] if "candidate" in entry] or children
+        child, token, judged = judge(node, p, arithmetic)
         probs.update((one, float(p[tree.tokens[one]])) for one in judged)
         if child is None:
             return Verdict(path, token, "recovered" if children else "bonus", probs, arithmetic)

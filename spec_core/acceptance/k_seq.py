@@ -5,6 +5,7 @@ Source: Sun et al., "SpecTr: Fast Speculative Decoding via Optimal Transport" (N
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -33,13 +34,13 @@ class KSeq:
         """Walk down the draft tree."""
         tree = draft.tree
 
-        def judge(node: int, p: np.ndarray, arithmetic: list[dict[str, Any]]) -> tuple[int | None, int]:
+        def judge(node: int, p: np.ndarray, arithmetic: list[dict[str, Any]]) -> tuple[int | None, int, Sequence[int]]:
             candidates = draft.drawn.get(node)
             if candidates is None:
                 return judge_in_turn(self.name, draft, node, p, draws, arithmetic)
             q = draft.q[node]
             rho = smallest_rho(p, q, len(candidates))
-            for child in candidates:
+            for tried, child in enumerate(candidates, start=1):
                 token = tree.tokens[child]
                 threshold = min(1.0, float(p[token] / (rho * q[token])))
                 accepted, u = draws.accept(threshold)
@@ -47,10 +48,10 @@ class KSeq:
                                    "q": float(q[token]), "rho": rho, "u": u, "threshold": threshold,
                                    "accepted": accepted})
                 if accepted:
-                    return child, token
+                    return child, token, candidates[:tried]
             token = draws.choose(rest := residual_of_all(p, q, rho, len(candidates)))
             arithmetic.append({"node": node, "rule": self.name, "draw": token, "p": float(rest[token])})
-            return None, token
+            return None, token, candidates
 
         return walk(draft, target_probs, judge)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -31,10 +32,11 @@ class OneDraw:
         """Walk down the draft tree."""
         tree = draft.tree
 
-        def judge(node: int, p: np.ndarray, arithmetic: list[dict[str, Any]]) -> tuple[int | None, int]:
+        def judge(node: int, p: np.ndarray, arithmetic: list[dict[str, Any]]) -> tuple[int | None, int, Sequence[int]]:
             token = draws.choose(p)
-            match = next((child for child in tree.children(node) if tree.tokens[child] == token), None)
+            children = tree.children(node)
+            match = next((child for child in children if tree.tokens[child] == token), None)
             arithmetic.append({"node": node, "rule": self.name, "draw": token, "p": float(p[token]), "matched": match})
-            return match, token
+            return match, token, children  # one draw judges them all
 
         return walk(draft, target_probs, judge)

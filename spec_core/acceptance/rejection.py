@@ -8,6 +8,7 @@ replacement (algorithm 1, also SpecInfer's multi-step sampling) and without (§4
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -40,10 +41,11 @@ class RejectionSampling:
 
 
 def judge_in_turn(rule: str, draft: Draft, node: int, p: np.ndarray, draws: Draws,
-                  arithmetic: list[dict[str, Any]]) -> tuple[int | None, int]:
+                  arithmetic: list[dict[str, Any]]) -> tuple[int | None, int, Sequence[int]]:
     """Hold the candidates of one node against p, one after the other. Returns as a ``Judge`` does."""
     q = draft.q.get(node)
-    for child in draft.drawn.get(node, draft.tree.children(node)):
+    candidates = draft.drawn.get(node, draft.tree.children(node))
+    for tried, child in enumerate(candidates, start=1):
         token = draft.tree.tokens[child]
         q_drawn = one_hot(token, len(p)) if q is None else q
         threshold = min(1.0, float(p[token] / q_drawn[token]))
@@ -51,13 +53,13 @@ def judge_in_turn(rule: str, draft: Draft, node: int, p: np.ndarray, draws: Draw
         arithmetic.append({"node": node, "rule": rule, "candidate": child, "p": float(p[token]),
                            "q": float(q_drawn[token]), "u": u, "threshold": threshold, "accepted": accepted})
         if accepted:
-            return child, token
+            return child, token, candidates[:tried]
         p = residual(p, q_drawn)
         if q is not None and not draft.replacement:
             q = without(q, token)
     token = draws.choose(p)
     arithmetic.append({"node": node, "rule": rule, "draw": token, "p": float(p[token])})
-    return None, token
+    return None, token, candidates
 
 
 def residual(p: np.ndarray, q: np.ndarray) -> np.ndarray:
