@@ -25,12 +25,16 @@ from spec_core import lab
 from spec_core.trace import Step
 
 PLAIN = "plain"
+ALWAYS_5 = {"length": 5, "stop_below": 0.0}
+"""A chain that never stops early: its agreement is the drafter's own, whatever stops it."""
 WAYS: dict[str, dict] = {
     PLAIN: {"drafter": "none"},
     "draft-model": {"drafter": "draft-model", "draft_model": "nano"},
+    "draft-model, always 5": {"drafter": "draft-model", "draft_model": "nano", "drafter_settings": ALWAYS_5},
     "multi-candidate": {"drafter": "multi-candidate", "draft_model": "nano"},
     "multi-candidate, dynamic": {"drafter": "multi-candidate", "draft_model": "nano", "drafter_settings": {"tree": "dynamic"}},
     "universal": {"drafter": "universal", "draft_model": "nano-universal"},
+    "universal, always 5": {"drafter": "universal", "draft_model": "nano-universal", "drafter_settings": ALWAYS_5},
     "early-exit": {"drafter": "early-exit"},
 }
 

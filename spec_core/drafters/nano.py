@@ -72,7 +72,7 @@ class NanoLanguageModel:
 
     Args:
         name: shown to users.
-        model: the network, in evaluation mode.
+        model: the network, which is this object's from now on.
         tokenizer: of the tokens that it reads.
         embeddings: (vocabulary, embedding) of these tokens.
         scale: that they are divided by.
@@ -87,8 +87,10 @@ class NanoLanguageModel:
         self.name = name
         self.tokenizer = tokenizer
         self.vocab_size = len(embeddings)
-        self._embeddings, self._scale = embeddings, scale
+        self._embeddings = embeddings
         self._model = model.eval().requires_grad_(False)
+        for layer in (model.token_in, model.hint_in):
+            layer.weight /= scale  # of a few weights once, rather than of the embeddings at every step
         self._vocabulary = vocabulary
         rows = embeddings[vocabulary] / scale
         self._head = torch.nn.Linear(rows.shape[1], len(rows), bias=False, dtype=rows.dtype, device=rows.device)
@@ -125,7 +127,7 @@ class NanoLanguageModel:
         """Logits (kept, vocabulary) of new rows with these copying hints (2, n)."""
         cache, device = self.cache, self._vocabulary.device
         ids, (hinted, lengths) = torch.tensor([tokens], device=device), torch.from_numpy(hints).to(device)
-        features, copy = self._model(self._embed(ids), self._embed(hinted[None]), lengths[None],
+        features, copy = self._model(self._embeddings[ids], self._embeddings[hinted[None]], lengths[None],
                                      torch.from_numpy(positions)[None].to(device), self._mask(mask, positions), cache.layers)
         cache.append(positions.tolist())
         hinted, lengths, copy = hinted[-logits_to_keep:], lengths[-logits_to_keep:], copy[0, -logits_to_keep:]
@@ -148,9 +150,6 @@ class NanoLanguageModel:
         dtype = self._model.token_in.weight.dtype
         attend = torch.zeros(visible.shape, dtype=dtype).masked_fill_(torch.from_numpy(~visible), torch.finfo(dtype).min)
         return attend.to(self._vocabulary.device)
-
-    def _embed(self, ids: torch.Tensor) -> torch.Tensor:
-        return self._embeddings[ids] / self._scale
 
 
 class _History(TreeCache):

@@ -12,8 +12,9 @@ from dataclasses import dataclass
 
 import torch
 from torch import nn
-from torch.nn.functional import rms_norm, scaled_dot_product_attention, silu
+from torch.nn.functional import scaled_dot_product_attention, silu
 
+from ..packing import fused_norm
 from .copying import MAX_LENGTH
 
 
@@ -49,6 +50,11 @@ class NanoModel(nn.Module):
         self.out = nn.Linear(config.width, config.embedding, bias=False)
         # a copy is scored directly too: weight of the hint's token, by match length and context
         self.copy = nn.Linear(config.width, 1)
+        half = config.width // config.heads // 2
+        self.register_buffer("ones", torch.ones(config.width), persistent=False)
+        # no buffers: those would be rounded with the parameters
+        self._rates = (config.rope_base ** (-torch.arange(half) / half)).repeat(2)
+        self._signs = torch.tensor([-1.0, 1.0]).repeat_interleave(half)
 
     def forward(self, tokens: torch.Tensor, hints: torch.Tensor, lengths: torch.Tensor, positions: torch.Tensor,
                 mask: torch.Tensor | None, cache: list | None = None) -> tuple[torch.Tensor, torch.Tensor]:
@@ -68,14 +74,14 @@ class NanoModel(nn.Module):
         cos, sin = self._rotation(positions, x.dtype)
         for i, block in enumerate(self.blocks):
             x = block(x, cos, sin, mask, None if cache is None else cache[i])
-        x = rms_norm(x, (x.shape[-1],))
+        x = fused_norm(x, self.ones)
         return self.out(x), self.copy(x).squeeze(-1)
 
     def _rotation(self, positions: torch.Tensor, dtype: torch.dtype) -> tuple[torch.Tensor, torch.Tensor]:
-        half = self.config.width // self.config.heads // 2
-        rates = self.config.rope_base ** (-torch.arange(half, device=positions.device) / half)
-        angles = positions[..., None].float() * rates
-        return angles.cos().to(dtype).unsqueeze(1), angles.sin().to(dtype).unsqueeze(1)
+        """Cosines, and sines with the sign of the half that they are added to, (batch, n, 1, 1, dim)."""
+        rates, signs = self._rates.to(positions.device), self._signs.to(positions.device)
+        angles = positions[..., None, None, None].float() * rates
+        return angles.cos().to(dtype), (angles.sin() * signs).to(dtype)
 
 
 class _Block(nn.Module):
@@ -94,17 +100,17 @@ class _Block(nn.Module):
     def forward(self, x: torch.Tensor, cos: torch.Tensor, sin: torch.Tensor, mask: torch.Tensor | None,
                 cache: object | None) -> torch.Tensor:
         batch, n, width = x.shape
-        qkv = self.qkv(rms_norm(x, (width,), self.norm_attention)).view(batch, n, 3, self.heads, -1)
-        q, k, v = qkv.permute(2, 0, 3, 1, 4)
-        q, k = _rotate(q, cos, sin), _rotate(k, cos, sin)
+        qkv = self.qkv(fused_norm(x, self.norm_attention)).view(batch, n, 3, self.heads, -1)
+        q, k = _rotate(qkv[:, :, :2], cos, sin).permute(2, 0, 3, 1, 4)
+        v = qkv[:, :, 2].transpose(1, 2)
         if cache is not None:
             k, v = cache.update(k, v)
         attended = scaled_dot_product_attention(q, k, v, attn_mask=mask, is_causal=mask is None and n > 1)
         x = x + self.proj(attended.transpose(1, 2).reshape(batch, n, width))
-        gate, up = self.gate_up(rms_norm(x, (width,), self.norm_feed_forward)).chunk(2, dim=-1)
+        gate, up = self.gate_up(fused_norm(x, self.norm_feed_forward)).chunk(2, dim=-1)
         return x + self.down(silu(gate) * up)
 
 
 def _rotate(x: torch.Tensor, cos: torch.Tensor, sin: torch.Tensor) -> torch.Tensor:
-    a, b = x.chunk(2, dim=-1)
-    return torch.cat((a * cos - b * sin, b * cos + a * sin), dim=-1)
+    """Rotary positions of queries and keys at once: (batch, n, 2, heads, dim), halves as pairs."""
+    return torch.addcmul(x * cos, x.roll(x.shape[-1] // 2, -1), sin)
