@@ -28,7 +28,8 @@ import numpy as np
 
 from benchmarks.prompts import read_prompts
 from benchmarks.published import published_weights
-from spec_core.datastore.build import build_store, ensure_default
+from spec_core.datastore.build import build_store
+from spec_core.datastore.bundled import DEFAULT_STORE, ensure_bundled
 from spec_core.datastore.corpus import Corpus, files_corpus
 from spec_core.datastore.format import names, store_folder
 from spec_core.datastore.index import longest_match
@@ -54,7 +55,7 @@ def main() -> None:
     parser.add_argument("--queries", type=int, default=4000, help="at most so many (default: %(default)s)")
     options = parser.parse_args()
     tokenizer = load_tokenizer(options.target)
-    stores = [ensure_default(tokenizer).name]
+    stores = [ensure_bundled(DEFAULT_STORE, tokenizer).name]
     if options.packages:
         if PACKAGES not in names():
             report = build_store(packages_corpus(), PACKAGES, tokenizer)

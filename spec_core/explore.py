@@ -232,24 +232,24 @@ def open_explorer(name: str, target: str = models.DEFAULT) -> Explorer:
         StoreError: the store cannot be used.
         UserError: the tokenizer is not on this machine.
     """
-    from .datastore.build import DEFAULT_STORE, default_store_name
+    from .datastore.bundled import BUNDLED, bundled_store_name
 
     tokenizer = models.local_tokenizer(target)
-    return Explorer(open_store(default_store_name(tokenizer) if name == DEFAULT_STORE else name), tokenizer)
+    return Explorer(open_store(bundled_store_name(name, tokenizer) if name in BUNDLED else name), tokenizer)
 
 
-def prepare_default(target: str, progress: Progress, cancelled: IsCancelled) -> None:
-    """Fetch the tokenizer of ``target``, and build the default store, where they are missing.
+def prepare_bundled(store: str, target: str, progress: Progress, cancelled: IsCancelled) -> None:
+    """Fetch the tokenizer of ``target``, and build the bundled ``store``, where they are missing.
 
     Raises:
         UserError: the tokenizer could not be fetched, or the store not be built.
         Cancelled: ``cancelled`` said so.
     """
-    from .datastore.build import ensure_default
+    from .datastore.bundled import ensure_bundled
 
     tokenizer = models.local_tokenizer(target) if models.is_local(target) else models.load_tokenizer(
         target, progress, cancelled)
-    ensure_default(tokenizer, lambda stage, fraction: progress(f"datastore.stage.{stage}", fraction), cancelled)
+    ensure_bundled(store, tokenizer, lambda stage, fraction: progress(f"datastore.stage.{stage}", fraction), cancelled)
 
 
 def _all(drafter: RestDrafter) -> Limits:

@@ -97,13 +97,13 @@ class Generation:
 
 def choices() -> dict[str, list[str]]:
     """The names that a request can hold."""
+    from .datastore.bundled import BUNDLED
     from .datastore.format import names
 
-    stores = names()
     rules = dict.fromkeys(rule for fitting in FITTING.values() for rule in fitting)
     return {"targets": list(KNOWN), "drafters": list(KINDS), "dtypes": list(runtime.DTYPES),
             "draft_models": [draft_models.AUTO, *draft_models.SHIPPED, *KNOWN], "rules": [AUTO, *rules],
-            "datastores": [DEFAULT_DATASTORE, *(name for name in stores if name != DEFAULT_DATASTORE)]}
+            "datastores": list(dict.fromkeys([*BUNDLED, *names()]))}
 
 
 def check(request: Request) -> dict[str, Any]:
@@ -233,10 +233,10 @@ def load_target(name: str, dtype: str = "auto", progress: Progress = lambda stag
 
 def open_datastore(name: str, target: TargetModel, progress: Progress = lambda stage, fraction: None,
                    cancelled: IsCancelled = lambda: False) -> Store:
-    """The opened store; the default one is built at first use."""
-    from .datastore.build import ensure_default
+    """The opened store; a bundled one is built at first use."""
+    from .datastore.bundled import BUNDLED, ensure_bundled
     from .datastore.store import open_store
 
-    if name == DEFAULT_DATASTORE:
-        return ensure_default(target.tokenizer, lambda stage, fraction: progress(f"datastore.stage.{stage}", fraction), cancelled)
+    if name in BUNDLED:
+        return ensure_bundled(name, target.tokenizer, lambda stage, fraction: progress(f"datastore.stage.{stage}", fraction), cancelled)
     return open_store(name, target.tokenizer)

@@ -15,10 +15,10 @@ from typing import Any
 
 import gradio as gr
 
-from spec_core.datastore.build import DEFAULT_STORE
+from spec_core.datastore.bundled import BUNDLED, DEFAULT_STORE
 from spec_core.datastore.format import MANIFEST, names, store_folder
 from spec_core.drafters import KINDS
-from spec_core.explore import Explorer, open_explorer, prepare_default
+from spec_core.explore import Explorer, open_explorer, prepare_bundled
 from spec_core.messages import UserError
 from spec_core.models import KNOWN, IsCancelled, Progress
 from visualizers.explore import coverage_view, draft_view, sources_view
@@ -131,7 +131,7 @@ def server_functions(explorers: Explorers) -> list[Callable[..., Any]]:
 
     async def stores(data: Any) -> dict[str, Any]:
         there = await asyncio.get_running_loop().run_in_executor(pool, names)
-        return {"stores": list(dict.fromkeys([DEFAULT_STORE, *there])), "built": there, "targets": list(KNOWN)}
+        return {"stores": list(dict.fromkeys([*BUNDLED, *there])), "built": there, "targets": list(KNOWN)}
 
     async def look(data: Any) -> dict[str, Any]:
         """The drafts of each named store after the text."""
@@ -141,7 +141,7 @@ def server_functions(explorers: Explorers) -> list[Callable[..., Any]]:
             try:
                 return draft_view(explorers.get(store, asked.target).look(asked.context, asked.settings))
             except UserError as error:
-                return _problem(error) | {"build": store == DEFAULT_STORE and _can_build(error)}
+                return _problem(error) | {"build": store in BUNDLED and _can_build(error)}
 
         return await away(lambda: {"drafts": [of(store) for store in asked.stores]})
 
@@ -174,10 +174,12 @@ def server_functions(explorers: Explorers) -> list[Callable[..., Any]]:
         return await away(start)
 
     async def build(data: Any) -> dict[str, Any]:
-        """Begin to make the default store, or join who began before."""
-        target = _Asked(data).target
+        """Begin to make a bundled store, or join who began before."""
+        asked = _Asked(data)
+        store = asked.stores[0] if asked.stores[0] in BUNDLED else DEFAULT_STORE
         return await away(lambda: {"errand": builds.start(
-            lambda progress, cancelled: prepare_default(target, progress, cancelled), key=f"build {target}")})
+            lambda progress, cancelled: prepare_bundled(store, asked.target, progress, cancelled),
+            key=f"build {store} {asked.target}")})
 
     async def errand(data: Any) -> dict[str, Any]:
         """How far a replay or a build is; ``cancel`` ends it."""
@@ -224,7 +226,7 @@ def _problem(error: UserError) -> dict[str, Any]:
 
 
 def _can_build(error: UserError) -> bool:
-    """Whether making the default store would mend this."""
+    """Whether making a bundled store would mend this."""
     return error.key in ("explore.no_tokenizer", "datastore.unknown", "datastore.damaged")
 
 

@@ -10,14 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from .corpus import Skipped, python_stdlib
+from .corpus import Skipped
 from .encoding import encoder, fingerprint, tokenizer_name, vocabulary_size
-from .format import Manifest, StoreError, store_folder
+from .format import Manifest, StoreError
 from .shards import Clock, Documents, Progress, write_shards
-from .store import Store, open_store
+from .store import Store
 from .writer import StoreGrower, StoreWriter
 
-DEFAULT_STORE = "python-stdlib"
 MAX_SHARD_TOKENS = 2**26
 """Sorting a shard takes up to 12 bytes a token: 0.8 GB."""
 MOST_SOURCES = 8
@@ -107,34 +106,6 @@ def grow_store(corpus: Documents, name: str, tokenizer: Any, *, max_shard_tokens
     Store.just_written(folder)
     clock.tick("write", 1.0, may_cancel=False)
     return BuildReport(name, grown.documents - before.documents, grown.tokens - before.tokens, skipped, clock.seconds)
-
-
-def ensure_default(tokenizer: Any, progress: Progress = lambda stage, fraction: None,
-                   cancelled: Callable[[], bool] = lambda: False) -> Store:
-    """The store of Python's standard library for this tokenizer; built at first use, in seconds.
-
-    A damaged one is built anew. Raises what ``build_store`` raises.
-    """
-    name = default_store_name(tokenizer)
-    try:
-        return open_store(name, tokenizer)
-    except StoreError as error:
-        damaged = error.key != "datastore.unknown"
-    try:
-        build_store(python_stdlib(), name, tokenizer, replace=damaged, progress=progress, cancelled=cancelled)
-    except StoreError as error:
-        if error.key != "datastore.name_taken":  # else another process was quicker
-            raise
-    return open_store(name, tokenizer)
-
-
-def default_store_name(tokenizer: Any) -> str:
-    """``python-stdlib``, or with the tokenizer's fingerprint where that one belongs to another tokenizer."""
-    try:
-        taken = Manifest.read(store_folder(DEFAULT_STORE)).fingerprint != fingerprint(tokenizer)
-    except StoreError:  # not there, or damaged and to be built anew
-        taken = False
-    return f"{DEFAULT_STORE}--{fingerprint(tokenizer)[:8]}" if taken else DEFAULT_STORE
 
 
 def _joined(source: str, added: str) -> str:

@@ -62,7 +62,7 @@ def is_text(data: bytes) -> bool:
     return True
 
 
-def whole_characters(data: bytes) -> tuple[bytes, bytes]:
+def split_unfinished(data: bytes) -> tuple[bytes, bytes]:
     """``data`` up to its last complete UTF-8 character, and the bytes of the character that has begun."""
     for back in range(1, min(4, len(data)) + 1):
         byte = data[-back]

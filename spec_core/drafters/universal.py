@@ -20,7 +20,7 @@ from ..processors import Processors
 from ..tree import ROOT, DraftTree
 from .base import Draft, Limits
 from .candidates import ChainDraws, DraftBuilder
-from .token_text import TokenText, is_text, whole_characters
+from .token_text import TokenText, is_text, split_unfinished
 
 WINDOW = 24
 """Tokens looked back at, on either side: far beyond what a merge across the end can reach."""
@@ -60,7 +60,7 @@ class ForeignContext:
         boundary that old and new have in common stay, with their rows in the cache; rows
         of drafted tokens that the new text confirms are kept too.
         """
-        whole, self._begun = whole_characters(self._begun + data)
+        whole, self._begun = split_unfinished(self._begun + data)
         window = self.ids[-WINDOW:]
         while window and not is_text(self.text.join(window)):  # it begins inside a character
             window = window[1:]
@@ -190,10 +190,10 @@ class UniversalDrafter:
             return []
         drafted = drafted[len(begun):]
         for window in (self._recent, []):
-            while window and not is_text(whole_characters(self._target.join(window) + drafted)[0]):
+            while window and not is_text(split_unfinished(self._target.join(window) + drafted)[0]):
                 window = window[1:]
             before = self._target.join(window)
-            ids, boundaries = self._target.split(whole_characters(before + drafted)[0])
+            ids, boundaries = self._target.split(split_unfinished(before + drafted)[0])
             if len(before) in boundaries[:len(ids)]:
                 return ids[boundaries.index(len(before)):]
         return []

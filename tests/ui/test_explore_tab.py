@@ -150,10 +150,10 @@ def test_the_default_store_can_be_built_here(functions, folder, monkeypatch, tok
     listed = call(functions, "stores", {})
     assert listed["stores"][0] == "python-stdlib" and listed["built"] == ["first", "second"]
 
-    def prepare(target, progress, cancelled):
+    def prepare(store, target, progress, cancelled):
         build_store(files_corpus([folder / "corpus"]), "python-stdlib", tokenizer)
 
-    monkeypatch.setattr(explore, "prepare_default", prepare)
+    monkeypatch.setattr(explore, "prepare_bundled", prepare)
     assert finish(functions, call(functions, "build", {}))["state"] == "done"
     assert call(functions, "look", {"stores": ["python-stdlib"], "text": TEXT})["drafts"][0]["step"]["match"]["hits"]
 

@@ -42,7 +42,7 @@ class Sequences:
     def of_texts(cls, shards: list[Path], target: TokenText, own: TokenText) -> Sequences:
         """In another tokenizer's tokens; each is labelled with the one that follows."""
         ids, lengths, generated, labels = [], [], [], []
-        for tokens, is_output in _sequences(shards):
+        for tokens, is_output in sequences(shards):
             text, prompt = target.join(tokens), target.join(tokens[:len(tokens) - sum(is_output)])
             split, boundaries = own.split(text)
             if split:
@@ -82,11 +82,12 @@ class Sequences:
 
 def texts_of(shards: list[Path], target: TokenText) -> Iterator[str]:
     """The sequences as texts."""
-    for tokens, _ in _sequences(shards):
+    for tokens, _ in sequences(shards):
         yield target.join(tokens).decode("utf-8", errors="ignore")
 
 
-def _sequences(shards: list[Path]) -> Iterator[tuple[list[int], list[bool]]]:
+def sequences(shards: list[Path]) -> Iterator[tuple[list[int], list[bool]]]:
+    """The tokens of each sequence, and which the target wrote rather than read."""
     data = _columns(shards)
     starts = np.concatenate([[0], np.cumsum(data["lengths"])])
     for a, b in zip(starts, starts[1:]):

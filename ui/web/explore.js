@@ -125,23 +125,23 @@ lab.explore = ({ element, props, server }) => {
     part("said").replaceChildren(...lines.map((line) => el("span", "", {}, line)));
   }
 
-  /** Why a datastore cannot be used; the default one can be made here and now. */
+  /** Why a datastore cannot be used; a bundled one can be made here and now. */
   function showTrouble(lane, draft) {
     const missing = draft.build && draft.problem.key === "datastore.unknown";
     const name = lane.question.stores[0];
     const children = [el("p", "", {}, missing ? lab.say("explore.not_built", { name }) : tell(draft.problem))];
     if (draft.build) {
       const progress = el("div");
-      const start = button("lab-primary", () => build(start, progress), lab.say("explore.build"));
+      const start = button("lab-primary", () => build(name, start, progress), lab.say("explore.build"));
       children.push(el("p", "lab-note", {}, lab.say("explore.build.about")), start, progress);
     }
     lane.trouble.replaceChildren(...children);
   }
 
-  async function build(start, progress) {
+  async function build(name, start, progress) {
     start.disabled = true;
     try {
-      const end = await followErrand(server, await lab.ask(server, "build", query()), (now) => showProgress(progress, now));
+      const end = await followErrand(server, await lab.ask(server, "build", { ...query(), stores: [name] }), (now) => showProgress(progress, now));
       say(end.problem ?? null);
       await listStores();
       await ask();

@@ -74,8 +74,9 @@ function createStoreTable(table, { act, offers, busy }) {
     }
     const day = new Date(store.created);
     const created = isNaN(day) ? store.created : day.toLocaleDateString(locale(), { year: "numeric", month: "short", day: "numeric" });
-    // the default store tells where it came from in English
-    const source = store.source.replace(/Python ([\d.]+) standard library/, (_, version) => lab.say("studio.source.stdlib", { version }));
+    // the bundled stores tell where they came from in English
+    const source = store.source.replace(/Python ([\d.]+) standard library/, (_, version) => lab.say("studio.source.stdlib", { version }))
+      .replace("SmolLM2-135M-Instruct answers", () => lab.say("studio.source.answers"));
     const numbers = [count(store.documents), count(store.tokens), bytes(store.bytes)];
     return made("tr", {}, name, ...numbers.map((text) => made("td", { className: "lab-studio-number", text })),
       made("td", { text: store.tokenizer || store.fingerprint, title: store.fingerprint }),

@@ -10,8 +10,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from spec_core.datastore import build, writer
-from spec_core.datastore.build import build_store, default_store_name, ensure_default
+from spec_core.datastore import build, bundled, writer
+from spec_core.datastore.build import build_store
+from spec_core.datastore.bundled import BUNDLED, bundled_store_name, ensure_bundled
 from spec_core.datastore.corpus import Corpus, files_corpus
 from spec_core.datastore.format import StoreError, names
 from spec_core.datastore.shards import STAGES
@@ -166,12 +167,13 @@ def test_kill_leaves_no_store_and_the_next_build_clears_up(corpus_folder, tokeni
     assert everything_in(stores) == ["mine"]
 
 
-def test_the_default_store(corpus_folder, tokenizer, other_tokenizer, stores, monkeypatch):
-    monkeypatch.setattr(build, "python_stdlib", lambda: files_corpus([corpus_folder]))
-    first = ensure_default(tokenizer)
-    assert first.name == "python-stdlib" and default_store_name(tokenizer) == "python-stdlib"
-    assert ensure_default(tokenizer).manifest.created == first.manifest.created
-    second = ensure_default(other_tokenizer)
-    assert second.name.startswith("python-stdlib--") and ensure_default(other_tokenizer).name == second.name
+@pytest.mark.parametrize("name", BUNDLED)
+def test_a_bundled_store(name, corpus_folder, tokenizer, other_tokenizer, stores, monkeypatch):
+    monkeypatch.setitem(bundled.BUNDLED, name, lambda: files_corpus([corpus_folder]))
+    first = ensure_bundled(name, tokenizer)
+    assert first.name == name and bundled_store_name(name, tokenizer) == name
+    assert ensure_bundled(name, tokenizer).manifest.created == first.manifest.created
+    second = ensure_bundled(name, other_tokenizer)
+    assert second.name.startswith(f"{name}--") and ensure_bundled(name, other_tokenizer).name == second.name
     (first.folder / "tokens.bin").write_bytes(b"cut")
-    assert ensure_default(tokenizer).token_count == first.token_count, "a damaged one is built anew"
+    assert ensure_bundled(name, tokenizer).token_count == first.token_count, "a damaged one is built anew"

@@ -13,7 +13,7 @@ from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers,
 from transformers import PreTrainedTokenizerFast
 
 from spec_core.acceptance import RULES
-from spec_core.drafters.token_text import TokenText, whole_characters
+from spec_core.drafters.token_text import TokenText, split_unfinished
 from spec_core.drafters.universal import ForeignContext, UniversalDrafter
 from spec_core.draws import Draws
 from spec_core.language_model import LanguageModel
@@ -76,7 +76,7 @@ def test_tokens_cover_the_text(tokenizer, text):
 @given(st.text(max_size=8), st.integers(0, 12))
 def test_whole_characters(text, cut):
     data = text.encode("utf-8", errors="ignore")[:cut]
-    whole, begun = whole_characters(data)
+    whole, begun = split_unfinished(data)
     assert whole + begun == data and len(begun) < 4
     whole.decode("utf-8")
 
