@@ -19,6 +19,7 @@ from spec_core.drafters.token_text import TokenText
 
 from .data import sequences
 
+UNWANTED = ("<|im_start|>", "<|im_end|>", "\ufffd")
 SHORTEST = 24
 """Tokens; shorter answers say little that a longer one does not."""
 
@@ -43,8 +44,9 @@ def answers(shards: list[Path], target: TokenText) -> Iterator[str]:
         edges = np.flatnonzero(np.diff(np.array([False, *generated, False]).astype(int)))
         for begin, end in zip(edges[::2], edges[1::2]):
             if end - begin >= SHORTEST:
-                text = target.join(tokens[begin:end]).decode("utf-8", errors="ignore")
-                yield text.removesuffix("<|im_end|>").strip("\n")
+                text = target.join(tokens[begin:end]).decode("utf-8", errors="ignore").removesuffix("<|im_end|>").strip("\n")
+                if not any(mark in text for mark in UNWANTED):
+                    yield text
 
 
 if __name__ == "__main__":

@@ -177,3 +177,9 @@ def test_a_bundled_store(name, corpus_folder, tokenizer, other_tokenizer, stores
     assert second.name.startswith(f"{name}--") and ensure_bundled(name, other_tokenizer).name == second.name
     (first.folder / "tokens.bin").write_bytes(b"cut")
     assert ensure_bundled(name, tokenizer).token_count == first.token_count, "a damaged one is built anew"
+
+
+def test_the_answers_that_come_with_the_lab_are_texts():
+    documents = list(bundled.Answers())
+    assert len(documents) > 1000 and all(document.text.strip() for document in documents)
+    assert not any(mark in document.text for document in documents for mark in ("<|im_start|>", "<|im_end|>", "\ufffd"))
