@@ -37,6 +37,8 @@ from spec_core.messages import UserError
 SMOL, GEMMA = models.DEFAULT, "gemma3-270m"
 LOOKUP, NGRAM, DRAFT, LAYERS = 10, 3, 5, 8
 """Tokens of a draft by lookup, of the n-gram looked up, of a draft by a model; layers that draft."""
+CHAIN = {"length": DRAFT, "stop_below": 0.0}
+"""Of ours: as theirs, a chain does not stop early."""
 SIDES = ("theirs", "ours")
 
 
@@ -62,11 +64,11 @@ PAIRS = {
     "prompt lookup": Pair(SMOL, {"drafter": "prompt-lookup", "drafter_settings": {"length": LOOKUP, "max_ngram": NGRAM}},
                           theirs={"prompt_lookup_num_tokens": LOOKUP, "max_matching_ngram_size": NGRAM}),
     "assistant, same tokenizer": Pair(SMOL, {"drafter": "draft-model", "draft_model": SMOL,
-                                             "drafter_settings": {"length": DRAFT}}, assistant=SMOL),
-    "early exit": Pair(SMOL, {"drafter": "early-exit", "drafter_settings": {"layers": LAYERS, "length": DRAFT}},
+                                             "drafter_settings": CHAIN}, assistant=SMOL),
+    "early exit": Pair(SMOL, {"drafter": "early-exit", "drafter_settings": CHAIN | {"layers": LAYERS}},
                        theirs={"assistant_early_exit": LAYERS}),
     "assistant, another tokenizer": Pair(GEMMA, {"drafter": "universal", "draft_model": SMOL,
-                                                 "drafter_settings": {"length": DRAFT}}, assistant=SMOL),
+                                                 "drafter_settings": CHAIN}, assistant=SMOL),
 }
 
 

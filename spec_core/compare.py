@@ -14,13 +14,13 @@ from time import monotonic
 from typing import Any
 
 from . import lab
-from .drafters import AUTO, KINDS, complete_settings
+from .drafters import KINDS, complete_settings
+from .lane_names import PLAIN, lane_label, lane_name
 from .messages import UserError
 from .models import IsCancelled, Progress
 from .pieces import Pieces
 from .trace import Trace
 
-PLAIN = "none"
 WARM_UP_TOKENS = 8
 MOST_PROMPTS = 64
 MOST_REPETITIONS = 20
@@ -75,6 +75,10 @@ class Lane:
     def name(self) -> str:
         """Its drafter, the settings that are not the default ones, and what tells it from other lanes."""
         return lane_name(self.request, self.telling)
+
+    def label(self, language: str) -> str:
+        """The same, as the catalogue of a language calls it."""
+        return lane_label(self.request, self.telling, language)
 
     def pairs(self) -> list[tuple[int, Trace, Trace]]:
         """(prompt, baseline's run, own run) of each prompt and repetition that both have."""
@@ -244,19 +248,6 @@ def _matters(name: str, request: lab.Request) -> bool:
     kind = KINDS[request.drafter]
     return {"datastore": kind.needs_datastore, "draft_model": kind.draft_model is not None,
             "rule": request.drafter != PLAIN}.get(name, True)
-
-
-def lane_name(request: lab.Request, telling: Sequence[str] = ()) -> str:
-    """Such as ``rest budget=16``: the drafter, its settings that are not the default ones, and ``telling`` parts."""
-    usual = complete_settings(request.drafter, {})
-    own = {name: value for name, value in request.drafter_settings.items() if usual.get(name) != value}
-    own |= {name: getattr(request, name) for name in telling if getattr(request, name) != AUTO}
-    drafter = "plain" if request.drafter == PLAIN else request.drafter
-    return " ".join([drafter, *(f"{name}={_short(value)}" for name, value in own.items())])
-
-
-def _short(value: Any) -> str:
-    return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def sweep(request: lab.Request, setting: str, values: Sequence[Any]) -> list[lab.Request]:

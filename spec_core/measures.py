@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from statistics import median
 from typing import Any
 
 import numpy as np
@@ -12,14 +11,31 @@ from .compare import Lane, seconds
 from .trace import PARTS, Step, Trace, totals
 
 
-def speedups(pairs: Sequence[tuple[int, Trace, Trace]]) -> list[float]:
-    """Of each pair (prompt, plain run, own run): the plain run's seconds a token ÷ the own run's."""
-    ratios = []
-    for _, plain, own in pairs:
-        times = [seconds(run) / len(run.output_ids) if run.output_ids else 0.0 for run in (plain, own)]
-        if all(times):
-            ratios.append(times[0] / times[1])
-    return ratios
+Pairs = Sequence[tuple[int, Trace, Trace]]
+"""As ``Lane.pairs``: (prompt, plain run, own run)."""
+
+
+def speedups(pairs: Pairs) -> list[float]:
+    """Of each pair: the plain run's seconds a token ÷ the own run's."""
+    return [_seconds_a_token([plain]) / _seconds_a_token([own]) for _, plain, own in _timed(pairs)]
+
+
+def overall_speedup(pairs: Pairs) -> float | None:
+    """Seconds a token of all plain runs together ÷ that of all own runs; None without a pair.
+
+    The mean or median of the pairs' ratios may rank lanes otherwise than their tokens a second do; this may not.
+    """
+    timed = _timed(pairs)
+    return _seconds_a_token([p for _, p, _ in timed]) / _seconds_a_token([o for _, _, o in timed]) if timed else None
+
+
+def _timed(pairs: Pairs) -> list[tuple[int, Trace, Trace]]:
+    """The pairs of which both runs gave tokens, and took time."""
+    return [pair for pair in pairs if all(run.output_ids and seconds(run) for run in pair[1:])]
+
+
+def _seconds_a_token(runs: Sequence[Trace]) -> float:
+    return sum(map(seconds, runs)) / sum(len(run.output_ids) for run in runs)
 
 
 def spread(values: Sequence[float]) -> dict[str, Any] | None:
@@ -52,11 +68,10 @@ def figures(lane: Lane) -> dict[str, Any] | None:
     """All that is measured of a lane so far, JSON-ready; None before its first run is done.
 
     Returns:
-        those of ``trace.totals`` over all its runs, but
-        tokens_per_second: the median of its runs, so that a run that was disturbed counts as one.
-        ms: milliseconds a token by part, of each part the median of the runs.
+        those of ``trace.totals`` over all its runs together, but
+        ms: milliseconds a token by part.
         runs: how many.
-        speedup: ``spread`` of ``speedups``; None for plain decoding.
+        speedup: ``spread`` of ``speedups``, and overall: ``overall_speedup``; None for plain decoding.
         nodes_per_call: drafted nodes ÷ target calls.
         accepted_share: accepted nodes ÷ drafted nodes, None where nothing was drafted.
         hit_rate: see ``hit_rate``.
@@ -66,11 +81,11 @@ def figures(lane: Lane) -> dict[str, Any] | None:
     if not steps:
         return None
     found = totals(steps)
-    each = [run.totals for run in lane.runs.values()]
-    found["tokens_per_second"] = median(one["tokens_per_second"] for one in each)
-    found["ms"] = {part: median(one["ms"][part] / one["tokens"] for one in each) for part in PARTS}
+    found["ms"] = {part: found["ms"][part] / found["tokens"] for part in PARTS}
+    pairs = lane.pairs()
+    ratios = spread(speedups(pairs))
     return {
-        **found, "runs": len(lane.runs), "speedup": spread(speedups(lane.pairs())),
+        **found, "runs": len(lane.runs), "speedup": ratios and ratios | {"overall": overall_speedup(pairs)},
         "nodes_per_call": found["drafted"] / found["steps"],
         "accepted_share": found["accepted"] / found["drafted"] if found["drafted"] else None,
         "hit_rate": hit_rate(steps), "depth": float(np.mean(draft_depths(steps))),

@@ -15,7 +15,7 @@ from typing import Any
 
 from spec_core import models
 from spec_core.datastore.build import BuildReport, build_store, grow_store
-from spec_core.datastore.format import Manifest, StoreError, store_folder
+from spec_core.datastore.format import Manifest, new_store_folder, store_folder
 from spec_core.datastore.ingest.chat import templated
 from spec_core.datastore.shards import STAGES
 from spec_core.messages import UserError
@@ -29,6 +29,8 @@ log = logging.getLogger(__name__)
 
 SHARES = dict(zip(STAGES, (0.02, 0.68, 0.25, 0.05), strict=True))
 """Of the time of a build; for the time left, which is about."""
+IN_FORM = {"datastore.name_taken": "studio.name_taken", "model.terms": "studio.terms"}
+"""Messages of the core, and those that say what to do on the page."""
 KEPT = 32
 MOST_WAITING = 16
 
@@ -132,13 +134,13 @@ class Builds:
         Raises:
             UserError: a bad or taken name, no target, no files, or the line is full.
         """
-        folder = store_folder(order.name)
+        folder = (store_folder if order.grow else new_store_folder)(order.name)
         if not order.target.strip():
             raise UserError("run.no_target")
         if order.grow:
             Manifest.read(folder)
         with self._wake:
-            if any(build.order.name == order.name and not build.over for build in self._builds.values()):
+            if self.busy_with(order.name):
                 raise UserError("studio.name_in_line", name=order.name)
             if folder.exists() and not order.grow:
                 raise UserError("studio.name_taken", name=order.name)
@@ -174,8 +176,8 @@ class Builds:
             self._uploads.give_back(build.upload, drop=True)
 
     def busy_with(self, name: str) -> bool:
-        """A build for the store of that name waits or is under way."""
-        return any(build.order.name == name and not build.over for build in list(self._builds.values()))
+        """A build for the store of that name, or of one that differs in case only, waits or is under way."""
+        return any(build.order.name.casefold() == name.casefold() and not build.over for build in list(self._builds.values()))
 
     def statuses(self) -> list[dict[str, Any]]:
         """All builds that are kept, the oldest first."""
@@ -213,10 +215,9 @@ class Builds:
     def _why(self, build: Build, error: Exception) -> dict[str, Any]:
         if build.stop_wanted:  # whatever was raised on being cancelled
             return {"state": "stopped"}
-        if isinstance(error, StoreError) and error.key == "datastore.name_taken":
-            return {"state": "error", "error": UserError("studio.name_taken", name=build.order.name)}
         if isinstance(error, UserError):
-            return {"state": "error", "error": error}
+            there = IN_FORM.get(error.key)
+            return {"state": "error", "error": UserError(there, **error.values) if there else error}
         log.error("the build of %s failed", build.order.name, exc_info=error)
         return {"state": "error", "error": UserError("studio.failed")}
 

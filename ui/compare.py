@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
-from dataclasses import asdict, fields
+import re
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import asdict
 from typing import Any
 
 import gradio as gr
@@ -14,7 +15,7 @@ from spec_core import compare as core
 from spec_core import lab
 from spec_core.breakeven import MOST_GAMMA
 from spec_core.drafters import AUTO, KINDS, complete_settings, fitting_rules
-from spec_core.drafters.settings import Budget, Choice, Number, WholeNumber, number, whole_number
+from spec_core.drafters.settings import Budget, Choice, Number, Shape, WholeNumber, number, whole_number
 from spec_core.messages import UserError
 from spec_core.prompts import join, read_prompts, split
 from spec_core.trace import MAX_FILE_BYTES
@@ -34,6 +35,7 @@ log = logging.getLogger(__name__)
 MOST_LANES = 4
 COMMON = ("target", "chat", "dtype", "max_new_tokens", "temperature", "top_k", "top_p", "repetition_penalty", "seed")
 OF_A_LANE = ("drafter", "datastore", "draft_model", "rule")
+DECIMAL = r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d{1,3})?"
 
 
 def build(comparisons: Comparisons, defaults: Defaults) -> None:
@@ -81,10 +83,12 @@ def read_request(data: Any, defaults: Defaults) -> tuple[core.Comparison, tuple[
         UserError: something is missing, unknown, or outside its range.
     """
     data = data if isinstance(data, Mapping) else {}
-    common = {name: value for name, value in _mapping(data.get("common")).items() if name in COMMON}
-    common = {name: whole_characters(value) if isinstance(value, str) else value for name, value in common.items()}
+    common = {name: whole_characters(value) if isinstance(value, str) else value
+              for name, value in _parts("common", data.get("common"), COMMON).items()}
     lanes = data.get("lanes") if isinstance(data.get("lanes"), list) else []
-    requests = [_lane(common, _mapping(lane)) for lane in lanes[:MOST_LANES]]
+    if len(lanes) > MOST_LANES:
+        raise UserError("compare.count.lanes", count=len(lanes), most=MOST_LANES)
+    requests = [_lane(common, _parts("lane", lane, (*OF_A_LANE, "settings"))) for lane in lanes]
     for request in requests:
         if not str(request.target).strip():
             raise UserError("run.no_target")
@@ -92,10 +96,13 @@ def read_request(data: Any, defaults: Defaults) -> tuple[core.Comparison, tuple[
     texts = given if isinstance(given, list) else split(str(given))
     prompts = [whole_characters(str(text)) for text in texts]
     repetitions = whole_number("repetitions", data.get("repetitions", 1), 1, core.MOST_REPETITIONS)
-    swept = _mapping(data.get("sweep"))
+    swept = _parts("sweep", data.get("sweep"), ("setting", "values"))
     if swept and requests:
         setting = str(swept.get("setting", ""))
-        values = [_value_of(text) for text in str(swept.get("values", "")).replace("，", ",").split(",") if text.strip()]
+        kind = KINDS.get(requests[0].drafter)
+        worded = kind is not None and isinstance(kind.settings.get(setting), Choice | Shape)
+        given = [text.strip() for text in str(swept.get("values", "")).replace("，", ",").split(",") if text.strip()]
+        values = given if worded else [_value_of(text) for text in given]
         requests = core.sweep(requests[0], setting, values)
         comparison = core.Comparison(requests, prompts, repetitions)
         _check_length(comparison, defaults)
@@ -106,10 +113,9 @@ def read_request(data: Any, defaults: Defaults) -> tuple[core.Comparison, tuple[
 
 
 def _lane(common: dict[str, Any], lane: Mapping[str, Any]) -> lab.Request:
-    known = {field.name for field in fields(lab.Request)}
-    own = {name: whole_characters(str(lane[name])) for name in OF_A_LANE if name in known and lane.get(name)}
+    own = {name: whole_characters(str(lane[name])) for name in OF_A_LANE if lane.get(name)}
     drafter = own.get("drafter", lab.Request(prompt="").drafter)
-    settings = _mapping(lane.get("settings"))
+    settings = _parts("settings", lane.get("settings"))
     return lab.Request(prompt="", **{**common, "chat": bool(common.get("chat"))}, **{**own, "drafter": drafter},
                        drafter_settings=dict(settings))
 
@@ -122,16 +128,27 @@ def _check_length(comparison: core.Comparison, defaults: Defaults) -> None:
 
 
 def _value_of(text: str) -> Any:
-    """A number where it is one, else the word."""
-    try:
-        found = float(text)
-    except ValueError:
-        return text.strip()
-    return int(found) if found == int(found) else found
+    """A number where it is one in decimal notation, else the word: what is refused is named as it was written."""
+    if not re.fullmatch(DECIMAL, text, re.ASCII):
+        return text
+    found = float(text)
+    return int(found) if found.is_integer() else found
 
 
-def _mapping(value: Any) -> Mapping[str, Any]:
-    return value if isinstance(value, Mapping) else {}
+def _parts(of: str, value: Any, known: Collection[str] | None = None) -> Mapping[str, Any]:
+    """``value`` as an object with no other parts than ``known``, where those are given; an empty one where there is none.
+
+    Raises:
+        UserError: something else, or a part that would be left out in silence.
+    """
+    if value is None:
+        return {}
+    if not isinstance(value, Mapping):
+        raise UserError("compare.no_object", of=of, value=whole_characters(str(value))[:40])
+    for name in value:
+        if known is not None and name not in known:
+            raise UserError("compare.unknown_part", of=of, name=whole_characters(str(name))[:40], choices=", ".join(known))
+    return value
 
 
 # --- what the page's script may call ------------------------------------------------

@@ -13,6 +13,7 @@ from starlette.responses import Response
 
 from spec_core.breakeven import best_gamma, by_budget, contradicts, observed, of_trees, predicted
 from spec_core.drafters.budget import CAUTIOUS
+from spec_core.lane_names import setting_label, value_label
 
 from .channel import text_of, value_of
 from .comparisons import ComparisonJob
@@ -42,18 +43,22 @@ def charts_of(job: ComparisonJob, prompt: int, look: Any) -> Response:
     from visualizers import charts, cost_charts
 
     lanes = job.comparison.lanes
-    measured = [(view["name"], view["figures"]) for view in job.status()["lanes"]]
+    measured = [(view["label"][look.language], view["figures"]) for view in job.status()["lanes"]]
+    names = [name for name, _ in measured]
     figures: dict[str, Any] = {}
     if job.sweep is not None:
-        points = [(value, figures_) for value, (_, figures_) in zip(job.sweep[1], measured[-len(job.sweep[1]):], strict=True)]
-        figures["sweep"] = cost_charts.sweep(job.sweep[0], points, look)
+        setting, values = job.sweep
+        drafter = lanes[-1].request.drafter
+        shown = [value_label(drafter, setting, value, look.language) if isinstance(value, str) else value for value in values]
+        points = list(zip(shown, [found for _, found in measured[-len(values):]], strict=True))
+        figures["sweep"] = cost_charts.sweep(setting_label(drafter, setting, look.language), points, look)
     else:
-        figures["tokens"] = charts.tokens_along([(lane.name, lane.typical_run(prompt)) for lane in lanes], look)
+        figures["tokens"] = charts.tokens_along([(name, lane.typical_run(prompt)) for name, lane in zip(names, lanes, strict=True)], look)
         figures["depth"] = charts.acceptance_by_depth(measured, look)
         figures["split"] = charts.time_split(measured, look)
     if job.curve is not None:
         figures["cost"] = cost_charts.cost_curve(job.curve, look)
-        budgets = [(i, lane.name, by_budget(list(lane.runs.values()), job.curve)) for i, lane in enumerate(lanes)
+        budgets = [(i, names[i], by_budget(list(lane.runs.values()), job.curve)) for i, lane in enumerate(lanes)
                    if lane.baseline is not None and lane.runs]
         budgets = [budget for budget in budgets if len(budget[2]) > 1]
         if budgets and job.sweep is None:
@@ -72,13 +77,14 @@ def break_even_of(job: ComparisonJob | None, alpha: float, gamma: int, c: float,
         seen = observed(runs, list(lane.baseline.runs.values())) if lane.baseline and runs else None
         if seen is None:
             continue
-        found = job.status()["lanes"][index]["figures"]
-        lanes.append({"lane": index, "name": lane.name, **asdict(seen)})
+        view = job.status()["lanes"][index]
+        name, found = view["label"][look.language], view["figures"]
+        lanes.append({"lane": index, "name": name, **asdict(seen)})
         if found["speedup"]:
-            measured.append((index, lane.name, seen.gamma, found["speedup"]))
-        trees.append({"name": lane.name, "budget": max(by_budget(runs, curve), key=lambda point: point[1])[0],
+            measured.append((index, name, seen.gamma, found["speedup"]))
+        trees.append({"name": name, "budget": max(by_budget(runs, curve), key=lambda point: point[1])[0],
                       "predicted": of_trees(runs, list(lane.baseline.runs.values()), curve),
-                      "measured": found["speedup"] and found["speedup"]["median"]})
+                      "measured": found["speedup"] and found["speedup"]["overall"]})
     best = best_gamma(alpha, c, curve)
     answer = {"gamma": best, "speedup": predicted(alpha, best, c, curve), "here": predicted(alpha, gamma, c, curve),
               "measured": bool(job and job.curve), "doubtful": any(contradicts(tree["predicted"], tree["measured"]) for tree in trees),

@@ -18,7 +18,7 @@ from spec_core.compare import Comparison, Lane, Standing
 from spec_core.divergence import Divergence, compare_outputs, measure_logits
 from spec_core.drafters.budget import CostCurve, cost_curve
 from spec_core.measures import figures
-from spec_core.messages import UserError
+from spec_core.messages import LANGUAGES, UserError
 from visualizers.comparison import table
 
 from .job import Job, encode, sentence
@@ -97,7 +97,7 @@ class ComparisonJob(Job):
         run = next(iter(lane.runs.values()), None)
         divergence = self.divergences.get(index) or compare_outputs(pairs)
         return {
-            "name": lane.name, "drafter": request.drafter, "plain": lane.baseline is None, "figures": found,
+            "name": lane.name, "label": {language: lane.label(language) for language in LANGUAGES}, "drafter": request.drafter, "plain": lane.baseline is None, "figures": found,
             "error": None if lane.error is None else sentence(_user_error(lane.error)),
             "compared": len(pairs), "divergence": divergence and divergence.to_json(),
             "lossless": run.run["acceptance"].get("lossless") if run else None,

@@ -18,7 +18,7 @@ from starlette.responses import Response, StreamingResponse
 from spec_core import lab
 from spec_core.datastore import manage
 from spec_core.datastore.corpus import GENERATED_FOLDERS, Skipped
-from spec_core.datastore.format import NAME
+from spec_core.datastore.format import NAME, StoreError
 from spec_core.datastore.ingest import Limits, Survey, survey
 from spec_core.datastore.ingest.limits import MIB
 from spec_core.messages import UserError
@@ -184,6 +184,8 @@ def _of_stores(uploads: Uploads, builds: Builds, errands: Errands) -> list[Calla
                 named = path.with_name("store.tar") if not NAME.fullmatch(filename) else path.with_name(filename)
                 path.rename(named)  # errors name it
                 return {"name": manage.import_store(named, cancelled=cancelled).name}
+            except StoreError as error:
+                raise _of_brought(error) from error
             finally:
                 uploads.give_back(upload, drop=True)
                 builds.board.wake()
@@ -238,6 +240,13 @@ def _sentenced(work: Callable[[Progress, IsCancelled], Any]) -> Callable[[Progre
     return run
 
 
+def _of_brought(error: StoreError) -> UserError:
+    """What to do on the page, where a store that is brought has the name that it has."""
+    if error.key in ("datastore.name_taken", "datastore.name_case"):
+        return UserError("studio.bring.taken", name=error.values.get("other", error.values["name"]))
+    return UserError("studio.bring.reserved", **error.values) if error.key == "datastore.reserved_name" else error
+
+
 def _survey(found: Survey) -> dict[str, Any]:
     return {
         "files": found.files, "documents": found.documents, "characters": found.characters,
@@ -247,6 +256,8 @@ def _survey(found: Survey) -> dict[str, Any]:
         "fields": [{"name": field.name, "records": field.records, "example": _shown(field.example), "chat": field.chat}
                    for field in found.fields],
         "disguised": [[_shown(name), kind] for name, kind in found.disguised],
+        "broken": list(map(_shown, found.broken)),
+        "guessed": [[_shown(name), encoding, _shown(passage)] for name, encoding, passage in found.guessed],
         "seconds": round(found.seconds, 1)}
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+SAVE_CHART = '<button type="button" class="lab-quiet" data-part="save-chart"><span data-say="compare.figure.save"></span></button>'
 SHARED = ("temperature", "top_k", "top_p", "repetition_penalty", "seed")
 
 
@@ -17,8 +18,8 @@ def _panel(name: str, body: str, tools: str = "") -> str:
 
 def _chart(name: str) -> str:
     return (f'<figure class="lab-chart lab-chart-{name}" data-chart="{name}" hidden>'
-            f'<figcaption><b data-say="compare.figure.{name}"></b> '
-            f'<span data-say="compare.figure.{name}.about"></span></figcaption><div class="lab-plot"></div></figure>')
+            f'<figcaption><span><b data-say="compare.figure.{name}"></b> '
+            f'<span data-say="compare.figure.{name}.about"></span></span>{SAVE_CHART}</figcaption><div class="lab-plot"></div></figure>')
 
 
 def _slider(name: str, least: str, most: str, step: str) -> str:
@@ -91,13 +92,15 @@ BREAK_EVEN = f"""<div class="lab-break-even">
     <label class="lab-field"><span data-say="compare.breakeven.from"></span><select data-part="from"></select></label>
     {_slider("alpha", "0", "1", "0.01")}{_slider("gamma", "0", "32", "1")}{_slider("c", "0", "1", "0.005")}
     <p class="lab-advice" data-part="advice" role="status"></p></div>
-  <div class="lab-plot" data-part="breakeven-plot"></div></div>"""
+  <figure class="lab-chart" data-chart="breakeven"><figcaption>{SAVE_CHART}</figcaption>
+    <div class="lab-plot" data-part="breakeven-plot"></div></figure></div>"""
 
 COMPARE = f"""
 <div class="lab-compare">
   <div class="lab-compare-side">{FORM}{RUN}</div>
   <div class="lab-compare-stage" data-part="stage">
     <p class="lab-empty" data-part="empty"><b data-say="compare.empty"></b> <span data-say="compare.empty.about"></span></p>
+    <p class="lab-note" data-part="before" data-say="compare.before" hidden></p>
     {_panel("race", '<div data-part="tracks" class="lab-tracks"></div>', RACE_TOOLS + PROMPT_TOOLS)}
     {_panel("table", '<div class="lab-scroll"><table class="lab-figures" data-part="figures"></table></div>'
                      '<div data-part="divergences"></div>', TABLE_TOOLS)}

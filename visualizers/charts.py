@@ -16,8 +16,9 @@ import plotly.graph_objects as go
 from spec_core.messages import say
 from spec_core.trace import PARTS, Trace
 
-COLOURS = ("#767d87", "#0072B2", "#D55E00", "#009E73", "#CC79A7")
-"""Plain decoding, then the lanes: Okabe and Ito's, safe for colour-blind readers."""
+COLOURS = ("#767d87", "#0072b2", "#d55e00", "#009e73", "#cc79a7")
+"""Plain decoding, then the lanes: Okabe and Ito's, safe for colour-blind readers; the page's swatches are the same."""
+DARK_COLOURS = ("#767d87", "#4aa8e0", "#f0823a", "#12b886", "#d98fb8")
 DASHES = ("dot", "solid", "dash", "dashdot", "longdash")
 MARKERS = ("x", "circle", "square", "diamond", "triangle-up")
 PART_COLOURS = {"draft": "#CC79A7", "verify": "#8a929c", "accept": "#56B4E9", "overhead": "#c4c4be"}
@@ -47,6 +48,16 @@ class Look:
         """Colour of grid lines."""
         return "#30353c" if self.dark else "#e3e3df"
 
+    def colour(self, lane: int) -> str:
+        """Colour of a lane; 0 is plain decoding."""
+        return (DARK_COLOURS if self.dark else COLOURS)[lane % len(COLOURS)]
+
+    def style(self, lane: int) -> dict[str, Any]:
+        """Line and marker of a lane."""
+        place = lane % len(COLOURS)
+        return {"line": {"color": self.colour(lane), "dash": DASHES[place], "width": 2},
+                "marker": {"color": self.colour(lane), "symbol": MARKERS[place], "size": 8}}
+
     def figure(self, traces: Sequence[Any], x: str, y: str, **layout: Any) -> go.Figure:
         """A figure of ``traces``; ``x`` and ``y`` are what the axes say."""
         axis = {"gridcolor": self.line, "zeroline": False, "linecolor": self.line, "ticks": "outside",
@@ -62,13 +73,6 @@ class Look:
         } | layout)
 
 
-def style(lane: int) -> dict[str, Any]:
-    """Line and marker of a lane; 0 is plain decoding."""
-    place = lane % len(COLOURS)
-    return {"line": {"color": COLOURS[place], "dash": DASHES[place], "width": 2},
-            "marker": {"color": COLOURS[place], "symbol": MARKERS[place], "size": 8}}
-
-
 def tokens_along(runs: Sequence[tuple[str, Trace | None]], look: Look = Look()) -> go.Figure:
     """Tokens that each step commits, along the output: where does which drafter win?
 
@@ -82,7 +86,7 @@ def tokens_along(runs: Sequence[tuple[str, Trace | None]], look: Look = Look()) 
         counts = [len(step.committed.ids) for step in trace.steps]
         places = [sum(counts[:i]) for i in range(len(counts) + 1)]
         traces.append(go.Scatter(
-            x=places, y=[*counts, counts[-1]], name=escape(name), mode="lines", line_shape="hv", **_line_only(lane),
+            x=places, y=[*counts, counts[-1]], name=escape(name), mode="lines", line_shape="hv", line=look.style(lane)["line"],
             hovertemplate=look.text("tokens.hover") + "<extra>%{fullData.name}</extra>"))
     return look.figure(traces, look.text("position"), look.text("tokens_a_step"))
 
@@ -98,7 +102,7 @@ def acceptance_by_depth(lanes: Sequence[tuple[str, Mapping[str, Any] | None]], l
         rates = (figures or {}).get("acceptance_by_depth")
         if rates:
             traces.append(go.Scatter(x=list(range(1, len(rates) + 1)), y=rates, name=escape(name), mode="lines+markers",
-                                     hovertemplate="%{x}: %{y:.0%}<extra>%{fullData.name}</extra>", **style(lane)))
+                                     hovertemplate="%{x}: %{y:.0%}<extra>%{fullData.name}</extra>", **look.style(lane)))
     figure = look.figure(traces, look.text("depth"), look.text("acceptance"))
     figure.update_yaxes(range=[0, 1.05], tickformat=".0%")
     figure.update_xaxes(dtick=1 if max((len(t.x) for t in traces), default=0) <= 16 else None)
@@ -107,17 +111,13 @@ def acceptance_by_depth(lanes: Sequence[tuple[str, Mapping[str, Any] | None]], l
 
 def time_split(lanes: Sequence[tuple[str, Mapping[str, Any] | None]], look: Look = Look()) -> go.Figure:
     """Milliseconds a token of each lane, by part."""
-    measured = [(escape(name), figures) for name, figures in lanes if figures]
+    measured = [(escape(name).replace(" · ", "<br>"), figures) for name, figures in lanes if figures]  # room for the bars
     names = [name for name, _ in measured]
     traces = [go.Bar(y=names, x=[figures["ms"][part] for _, figures in measured], name=look.text(f"part.{part}"),
                      orientation="h", marker_color=PART_COLOURS[part],
                      hovertemplate="%{x:.2f} ms<extra>%{fullData.name}</extra>") for part in PARTS]
     figure = look.figure(traces, look.text("ms_a_token"), "", barmode="stack")
-    figure.update_yaxes(autorange="reversed", ticks="")
+    figure.update_yaxes(autorange="reversed", ticks="", tickfont_size=11)
     figure.update_layout(legend_traceorder="normal")
     figure.update_traces(width=0.6)
     return figure
-
-
-def _line_only(lane: int) -> dict[str, Any]:
-    return {"line": style(lane)["line"]}

@@ -19,8 +19,13 @@ def draft_view(found: Look) -> dict[str, Any]:
     """Views of run and step for the player, with facts that claim no more than was done: nothing was verified."""
     step = found.step
     view = step_view(step)
-    looked_up = [fact for fact in view["facts"] if fact["key"].startswith(RETRIEVAL)]
-    view["facts"] = [*looked_up, _selection(found)] if step.context_length else [_fact("empty")]
+    least = found.run["drafter"]["settings"]["min_suffix"]
+    if step.context_length == 0:
+        view["facts"] = [_fact("empty")]
+    elif step.context_length < least:
+        view["facts"] = [_fact("too_short", least=least)]
+    else:
+        view["facts"] = [*(fact for fact in view["facts"] if fact["key"].startswith(RETRIEVAL)), _selection(found)]
     return {"run": run_view(found.run), "step": view}
 
 

@@ -7,6 +7,7 @@
       this.player = player;
       this.rule = SP.el("span", "sp-rule");
       player.hints.define(this.rule, () => `player.rule.about.${this.known("about")}`);
+      this.certain = SP.el("span", "sp-certain"); // why p/q is not the q that the tree shows
       this.list = SP.el("div", "sp-decisions", { role: "list" });
       this.more = SP.button("sp-more", () => this.scrollOn());
       this.more.hidden = true;
@@ -40,6 +41,8 @@
       const rule = run?.acceptance.rule ?? "";
       SP.setText(this.rule, this.known("name") === "other" ? rule : this.words.say(`player.rule.name.${rule}`));
       this.rule.hidden = !rule;
+      const certain = run?.acceptance.temperature === 0 && view?.decisions.some(({ values }) => "q" in values);
+      SP.setText(this.certain, certain ? ` · ${this.words.say("player.rule.certain")}` : "");
       this.list.replaceChildren(...(view?.decisions ?? []).map((decision) => this.chip(decision)));
       requestAnimationFrame(() => this.countMore()); // laid out by then
     }

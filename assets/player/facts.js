@@ -15,7 +15,7 @@
       });
       this.decisions = new SP.Decisions(player);
       this.watchSize(this.decisions.list, () => this.decisions.countMore());
-      this.note.append(this.decisions.rule);
+      this.note.append(this.decisions.rule, this.decisions.certain);
       this.body.append(this.sentence, SP.el("div", "sp-times", {}, ...this.times.map(({ node }) => node)), this.decisions.node);
     }
 

@@ -19,13 +19,17 @@ TEST_FOLDERS = frozenset({"test", "tests", "idle_test"})
 
 @dataclass(frozen=True)
 class Document:
-    """One text of a corpus, with the bytes it took in its source, what kind of file that was, and its encoding."""
+    """One text of a corpus, with the bytes it took in its source, what kind of file that was, and its encoding.
+
+    ``broken``: the file was to be of another kind by its name, but could not be parsed as that.
+    """
 
     name: str
     text: str
     size: int
     kind: str = "text"
     encoding: str = "utf-8"
+    broken: bool = False
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from ..drafters.settings import number
 from ..messages import UserError, say
 from ..terminal import ProgressLine, counted, printable
-from .format import Manifest, store_folder
+from .format import Manifest, StoreError, new_store_folder, store_folder
 
 if TYPE_CHECKING:
     from .build import BuildReport
@@ -82,10 +82,14 @@ def _build(options: argparse.Namespace) -> None:
 
     if options.paths and options.from_stdlib:
         raise UserError("datastore.build.both_named")
-    store_folder(options.name)  # a bad name is told before anything is fetched
+    new_store_folder(options.name)  # a bad name is told before anything is fetched
     corpus = python_stdlib() if options.from_stdlib else _gathered(options)
-    _print_report(_with_tokenizer(options, corpus, lambda tokenizer, progress: build_store(
-        corpus, options.name, tokenizer, replace=options.replace, progress=progress)))
+    try:
+        report = _with_tokenizer(options, corpus, lambda tokenizer, progress: build_store(
+            corpus, options.name, tokenizer, replace=options.replace, progress=progress))
+    except StoreError as error:
+        raise UserError("datastore.build.name_taken", name=options.name) if error.key == "datastore.name_taken" else error
+    _print_report(report)
 
 
 def _grow(options: argparse.Namespace) -> None:
@@ -133,6 +137,10 @@ def _survey(options: argparse.Namespace) -> None:
         print(printable(f"field {field.name}{' (chat)' if field.chat else ''}: {field.example}"))
     for name, kind in found.disguised[:SHOWN_SKIPPED]:
         print(printable(say("ingest.disguised", name=name, kind=kind)))
+    for name in found.broken[:SHOWN_SKIPPED]:
+        print(printable(say("ingest.broken", name=name)))
+    for name, encoding, passage in found.guessed[:SHOWN_SKIPPED]:
+        print(printable(say("ingest.guessed", name=name, encoding=encoding, passage=passage)))
     _print_skipped(found.skipped)
 
 

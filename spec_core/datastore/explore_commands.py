@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..messages import UserError
+from ..messages import UserError, say
 from ..pieces import read_bytes, whole_characters
 from ..terminal import ProgressLine, coloured, counted
 
@@ -70,6 +70,9 @@ def _search(options: argparse.Namespace) -> None:
         found = _explorer(options, line).look(options.text, settings)
     finally:
         line.done()
+    if found.step.context_length < settings["min_suffix"]:
+        print(say("explore.fact.too_short", least=settings["min_suffix"]))
+        return
     details = found.step.details
     print("lengths tried, by halving the range: " + ", ".join(f"{counted(a['length'], 'token')}: {counted(a['hits'], 'hit')}" for a in details["attempts"]))
     if not details["hits"]:

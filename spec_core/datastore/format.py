@@ -42,6 +42,8 @@ FILES = (TOKENS, SUFFIXES, DOCUMENTS, NAMES)
 MAX_MANIFEST_BYTES = 16 * 2**20
 HOME = Path(__file__).resolve().parents[2] / "datastores"
 NAME = re.compile(r"\w[\w.\- ]{0,63}(?<![. ])")
+RESERVED = re.compile(r"(con|prn|aux|nul|(com|lpt)[0-9¹²³]) *(\..*)?", re.IGNORECASE)
+"""Names that Windows keeps for devices, whatever follows after a dot."""
 
 
 class StoreError(UserError):
@@ -169,6 +171,28 @@ def store_folder(name: str) -> Path:
     if not NAME.fullmatch(name):
         raise StoreError("datastore.bad_name", name=name[:80])
     return datastores_folder() / name
+
+
+def new_store_folder(name: str, instead: str = "") -> Path:
+    """The folder of a store that is to be called ``name``, which every system must be able to keep beside the others.
+
+    Whether a store of that very name exists is not asked here.
+
+    Args:
+        name: of the store to be.
+        instead: the name that the store has until now.
+
+    Raises:
+        StoreError: not a plain name, one that Windows keeps for itself, or that of another store but for its case.
+    """
+    folder = store_folder(name)
+    if RESERVED.fullmatch(name):
+        raise StoreError("datastore.reserved_name", name=name)
+    others = os.listdir(folder.parent) if folder.parent.is_dir() else []
+    for other in sorted(others):
+        if other.casefold() == name.casefold() and other not in (name, instead):
+            raise StoreError("datastore.name_case", name=name, other=other)
+    return folder
 
 
 def names() -> list[str]:

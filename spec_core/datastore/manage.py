@@ -19,7 +19,7 @@ from typing import IO
 
 from ..models import Cancelled
 from .format import (FILES, MANIFEST, MAX_MANIFEST_BYTES, NAME, Manifest, StoreError, names,
-                     store_folder)
+                     new_store_folder, store_folder)
 from .store import Store, open_store
 from .writer import StoreWriter, kept_still, set_aside
 
@@ -55,9 +55,9 @@ def rename_store(name: str, new: str) -> None:
     Raises:
         StoreError: no such store, a bad or taken name, or somebody else is changing it.
     """
-    folder, place = _existing(name), store_folder(new)
-    if place.exists():
-        raise StoreError("datastore.rename_taken", name=new)
+    folder, place = _existing(name), new_store_folder(new, instead=name)
+    if place.exists() and (new == name or not place.samefile(folder)):  # the same where case is not told apart
+        raise StoreError("datastore.name_taken", name=new)
     _change(name, folder, lambda: os.rename(folder, place))
 
 

@@ -20,7 +20,7 @@ from typing import IO, Any
 
 import numpy as np
 
-from .format import FILES, Manifest, StoreError, datastores_folder, store_folder
+from .format import FILES, Manifest, StoreError, datastores_folder, new_store_folder, store_folder
 
 try:
     import fcntl
@@ -104,7 +104,7 @@ class StoreWriter(SegmentWriter):
     """
 
     def __init__(self, name: str, replace: bool = False) -> None:
-        super().__init__(store_folder(name))
+        super().__init__(new_store_folder(name))
         self.replace = replace
         self._refuse_taken_name()
         try:

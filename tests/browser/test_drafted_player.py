@@ -51,6 +51,22 @@ def test_the_arithmetic_holds_on_screen(page_of: Callable[..., Page]) -> None:
     assert ("✓ accepted" if entry["accepted"] else "✗ rejected") in text
 
 
+@pytest.mark.parametrize("rule", SHAPES)
+def test_a_greedy_run_says_that_its_draft_counts_as_certain(page_of: Callable[..., Page], rule: str) -> None:
+    """Where the arithmetic says q = 1 beside a tree that shows the drafter's own q; nowhere else."""
+    for temperature in (0.0, 0.8):
+        trace = drafted_trace(rule, steps=6)
+        trace.run["acceptance"]["temperature"] = temperature
+        page = page_of(trace)
+        for language in ("zh", "en"):
+            page.locator(f"[data-language={language}]").click()
+            for step in trace.steps:
+                go_to(page, step.index)
+                said = temperature == 0 and any("q" in decision["values"] for decision in decisions(step))
+                note = catalogue(language, "player")["player.rule.certain"]
+                assert page.locator(".sp-panel-facts").get_by_text(note).count() == said
+
+
 def test_numbers_that_round_to_the_same_are_told_apart(page_of: Callable[..., Page]) -> None:
     page = page_of(drafted_trace("speculative"))
     assert page.evaluate("SpecPlayer.apart(0.7841, 0.7838)") == ["0.7841", "0.7838"]

@@ -49,6 +49,19 @@ def test_an_empty_context_asks_for_a_text(open_page: OpenPage):
     expect(page.locator('.lab-explore [data-part="said"]')).not_to_contain_text("Type a text")
 
 
+def test_a_context_below_the_shortest_suffix_is_not_said_to_be_missing(open_page: OpenPage):
+    page = explore(open_page)
+    type_context(page, "x")
+    said, facts = page.locator('.lab-explore [data-part="said"]'), lane(page).locator(".sp-panel-facts")
+    for place in (said, facts):
+        expect(place).to_contain_text("The text is shorter than the shortest suffix (2).")
+        expect(place).not_to_contain_text("found")
+    expect(lane(page).locator(".sp-panel-trie .sp-empty")).to_have_text("Nothing would be drafted, so there is no trie.")
+    page.locator('[data-language="zh"]').click()
+    for place in (said, facts):
+        expect(place).to_contain_text("文本短于最短后缀（2）。")
+
+
 def labels(page: Page, number: int = 0) -> list[str]:
     return lane(page, number).locator(".sp-trie .sp-node:not([style*=none]) .sp-label").all_inner_texts()
 

@@ -55,7 +55,7 @@ def action(page: Page, what: str, name: str = NAME):
 
 
 def bring(page: Page, folder: Path) -> None:
-    expect(page.locator("#lab-studio-title")).to_have_text("New datastore")
+    expect(page.locator("#lab-studio-title")).to_have_text("New datastore", timeout=LONG)
     studio(page, "folder").set_input_files(folder)
     expect(studio(page, "survey")).to_be_visible()
 
@@ -177,6 +177,49 @@ def test_paste_grow_rename_download_and_bring_back(open_page: OpenPage, corpus: 
     expect(action(page, "delete", new)).to_be_visible()
     studio(page, "bring").set_input_files(corpus / "junk.bin")
     expect(studio(page, "store-problem")).to_contain_text("no exported datastore")
+
+
+def test_a_name_that_is_refused_stays_to_be_mended(open_page: OpenPage, corpus: Path):
+    page = open_page("?tab=datastores")
+    bring(page, corpus)
+    studio(page, "name").fill(NAME)
+    studio(page, "build").click()
+    expect(action(page, "rename")).to_be_enabled(timeout=LONG)
+    field = page.locator(f'#lab-studio th[data-store="{NAME}"] input')
+    action(page, "rename").click()
+    for name, key, told in (("../x", "Enter", "cannot name"), ("con", "Enter", "Windows"), ("COM1", "Tab", "Windows")):
+        field.fill(name)
+        field.press(key)
+        expect(studio(page, "store-problem")).to_contain_text(told)
+        expect(field).to_have_value(name)
+        expect(field).to_have_attribute("aria-invalid", "true")
+    page.locator("#lab-studio h2").first.click()
+    expect(field).to_have_value("COM1")
+    field.press("Escape")
+    expect(field).to_have_count(0)
+    expect(studio(page, "store-problem")).to_be_empty()
+    expect(action(page, "rename")).to_be_focused()
+    action(page, "rename").click()
+    field.fill("../x")
+    field.press("Enter")
+    expect(studio(page, "store-problem")).to_contain_text("cannot name")
+    field.fill(f"{NAME} mended")
+    field.press("Enter")
+    expect(action(page, "rename", f"{NAME} mended")).to_be_visible()
+    expect(studio(page, "store-problem")).to_be_empty()
+
+
+def test_guesses_and_broken_files_are_seen_before_the_build(open_page: OpenPage, tmp_path: Path):
+    page = open_page("?tab=datastores")
+    (tmp_path / "latin.txt").write_bytes("café {name} déjà vu".encode("latin-1"))
+    (tmp_path / "bad.json").write_text('{"text": "unterminated')
+    studio(page, "file").set_input_files([tmp_path / "latin.txt", tmp_path / "bad.json"])
+    survey = studio(page, "survey-body")
+    expect(survey).to_contain_text("latin.txt does not say its encoding. cp1252 is a guess")
+    expect(survey).to_contain_text("café {name} déjà vu")
+    expect(survey).to_contain_text("bad.json is read as text: it is no JSON")
+    page.locator('[data-language="zh"]').click()
+    expect(survey).to_contain_text("bad.json 按文本读取")
 
 
 def test_a_bad_name_and_a_damaged_archive_are_sentences_in_both_languages(open_page: OpenPage, tmp_path: Path):

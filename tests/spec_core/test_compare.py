@@ -18,7 +18,7 @@ from spec_core.drafters.budget import CostCurve
 from spec_core.drafters.past import past_outputs
 from spec_core.lab import Request
 from spec_core.measures import figures, hit_rate, speedups, spread
-from spec_core.messages import UserError
+from spec_core.messages import LANGUAGES, UserError
 from spec_core.prompts import join, read_prompts, split
 from spec_core.trace import Committed, Step, Trace, TreeRecord
 
@@ -183,14 +183,46 @@ def test_figures_by_hand():
         own.runs[0, repetition] = run_of(LOOKUP, [[1], [2, 3, 4]], nodes=3, ms=ms)
     assert speedups(own.pairs()) == [2.0, 2.0]
     found = figures(own)
-    assert found["speedup"] == spread([2.0, 2.0]) and found["speedup"]["count"] == 2
+    assert found["speedup"] == spread([2.0, 2.0]) | {"overall": 2.0} and found["speedup"]["count"] == 2
     assert found["tokens_per_call"] == 2.0 and found["nodes_per_call"] == 3.0 and found["hit_rate"] == 1.0
-    assert found["tokens_per_second"] == pytest.approx((200 + 100) / 2)
+    assert found["tokens_per_second"] == pytest.approx(8 / (0.02 + 0.04))
     assert found["acceptance_by_depth"] == [0.5, 1.0, 0.0] and found["accepted_share"] == 4 / 12
     assert found["ms"]["draft"] == pytest.approx(0.5) and found["ms"]["verify"] == pytest.approx((4.5 + 9.5) / 2)
     assert figures(plain)["speedup"] is None and figures(plain)["accepted_share"] is None
     assert seconds(own.runs[0, 0]) == pytest.approx(0.02) and own.typical_run(0) is own.runs[0, 0]
     assert json.loads(json.dumps(found, allow_nan=False)) == found
+
+
+def test_figures_of_unequal_prompts_rank_the_lanes_alike():
+    """A lane that is slow on a short prompt and fast on a long one: means of rates or of ratios would say otherwise."""
+    comparison = Comparison([LOOKUP, replace(LOOKUP, drafter="context")], ["a", "b"], 1)
+    milliseconds = {0: (1.0, 20.0), 1: (6.0, 8.0), 2: (1.5, 18.0)}  # of a step, by lane and prompt
+    for lane, (short, long) in milliseconds.items():
+        of = comparison.lanes[lane]
+        of.runs[0, 0] = run_of(of.request, [[1]] * 2, ms=short)
+        of.runs[1, 0] = run_of(of.request, [[1]] * 40, ms=long)
+    found = [figures(lane) for lane in comparison.lanes]
+    for one in found:
+        assert one["tokens_per_second"] == pytest.approx(1000 / sum(one["ms"].values()))
+    for lane in (1, 2):
+        assert found[lane]["speedup"]["overall"] == pytest.approx(found[lane]["tokens_per_second"] / found[0]["tokens_per_second"])
+    assert found[1]["speedup"]["median"] < found[1]["speedup"]["overall"], "the pairs' ratios are its spread"
+
+
+def test_the_label_of_a_lane_is_the_catalogue_s_and_tells_lanes_apart_as_its_name_does():
+    requests = [LOOKUP, *sweep(LOOKUP, "length", [2, 4]), replace(LOOKUP, drafter="rest", drafter_settings={"budget": "auto"}),
+                replace(LOOKUP, drafter="rest", datastore="mine"), replace(LOOKUP, drafter="draft-model", rule="typical"),
+                replace(LOOKUP, drafter="draft-model", drafter_settings={"schedule": "heuristic", "stop_below": 0.5}),
+                replace(LOOKUP, drafter="multi-candidate", drafter_settings={"shape": "2x2"}, temperature=0.5)]
+    lanes = Comparison(requests, ["a"], 1).lanes
+    for language in LANGUAGES:
+        labels = [lane.label(language) for lane in lanes]
+        assert len(set(labels)) == len({lane.name for lane in lanes}) == len(lanes)
+        assert not any("_" in label or "=" in label or "live." in label or " – " in label for label in labels), labels
+    shown = [[lane.label(language) for lane in lanes] for language in LANGUAGES]
+    assert shown[0][0] == "Plain decoding · Temperature 0" and shown[1][0] == "普通解码 · 温度 0"
+    assert shown[0][-1] == "Multi-candidate · Shape 2x2 · Temperature 0.5" and "草稿模型" in shown[1][-2]
+    assert "Length schedule Heuristic" in shown[0][-2] and "Acceptance rule Typical acceptance, Medusa" in shown[0][-3]
 
 
 def test_nothing_measured_has_no_figures():

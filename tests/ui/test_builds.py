@@ -150,6 +150,7 @@ def test_names_are_judged_before_the_wait(uploads: Uploads, builds: Builds, gate
     first = builds.start(order("mine"), brought(uploads).id)
     upload = brought(uploads)
     for wanted, key in ((order("mine"), "studio.name_in_line"), (order("taken"), "studio.name_taken"),
+                        (order("MINE"), "studio.name_in_line"), (order("Taken"), "datastore.name_case"), (order("con"), "datastore.reserved_name"),
                         (order("../up"), "datastore.bad_name"), (order("x", target=" "), "run.no_target"),
                         (order("none", grow=True), "datastore.unknown"), (order("mine", grow=True), "datastore.unknown")):
         with pytest.raises(UserError) as error:
@@ -167,6 +168,14 @@ def test_a_name_that_is_taken_meanwhile(uploads: Uploads, builds: Builds, gate: 
     (stores / "mine").mkdir()
     gate.open.set()
     assert over(build).error.key == "studio.name_taken"
+
+
+def test_terms_that_are_not_accepted_say_where_that_is_done(uploads: Uploads):
+    def load(*_: object) -> None:
+        raise UserError("model.terms", name="x", terms="https://example.org")
+
+    error = over(Builds(uploads, load).start(order(), brought(uploads).id)).error
+    assert error.key == "studio.terms" and "example.org" in str(error) and "--" not in str(error)
 
 
 def test_growing_through_the_queue(uploads: Uploads, builds: Builds):

@@ -215,6 +215,19 @@ def test_a_page_s_sweep_becomes_lanes():
     ({"prompts": " "}, "compare.no_prompts"), ({"prompts": None}, "compare.no_prompts"), ({"prompts": []}, "compare.no_prompts"),
     ({"lanes": []}, "compare.no_lanes"), ({"lanes": "x"}, "compare.no_lanes"),
     ({"lanes": [{"drafter": "oracle"}]}, "request.unknown"),
+    ({"lanes": [{"x": 1}]}, "compare.unknown_part"), ({"lanes": [{"drafter": "rest", "budget": 4}]}, "compare.unknown_part"),
+    ({"lanes": [{"drafter": "rest"}, 3]}, "compare.no_object"), ({"lanes": ["rest"]}, "compare.no_object"),
+    ({"lanes": [{"drafter": "rest", "settings": [4]}]}, "compare.no_object"),
+    ({"lanes": [{"drafter": "rest", "settings": {"colour": 4}}]}, "request.unknown_setting"),
+    ({"lanes": [{"drafter": "context"}] * (compare.MOST_LANES + 1)}, "compare.count.lanes"),
+    ({"common": {"target": "smollm2-135m", "temprature": 1}}, "compare.unknown_part"),
+    ({"common": "smollm2-135m"}, "compare.no_object"),
+    ({"sweep": {"setting": "length", "values": "4", "lane": 2}}, "compare.unknown_part"), ({"sweep": "length"}, "compare.no_object"),
+    *(({"sweep": {"setting": "length", "values": f"4, {value}"}}, key) for value, key in (
+        ("0x2", "request.not_a_number"), ("nan", "request.range"), ("inf", "request.range"), ("1e999", "request.range"),
+        ("4.5", "request.not_whole"))),
+    ({"lanes": [{"drafter": "multi-candidate"}], "sweep": {"setting": "shape", "values": "2x2, 0x2"}}, "request.shape"),
+    ({"lanes": [{"drafter": "multi-candidate"}], "sweep": {"setting": "shape", "values": "1e1"}}, "request.shape"),
     ({"lanes": [{"drafter": "rest", "settings": {"budget": "many"}}]}, "request.not_a_number"),
     ({"lanes": [{"drafter": "context", "settings": {"budget": 1e9}}]}, "request.range"),
     ({"repetitions": 0}, "request.range"), ({"repetitions": "x"}, "request.not_a_number"),
@@ -237,9 +250,27 @@ def test_nonsense_is_refused_with_a_sentence(place, data):
     assert start(data).get("problem", {}).get("en")
 
 
-def test_more_lanes_than_the_page_has_are_left_out():
-    comparison, _ = compare.read_request(ASKED | {"lanes": [{"drafter": "context"}] * 9}, DEFAULTS)
-    assert len(comparison.lanes) == 1 + compare.MOST_LANES
+def test_the_page_asks_for_nothing_that_is_refused():
+    """Every part that the form's script sends is one that is read."""
+    offered = compare.offer(DEFAULTS)
+    common = {name: offered["usual"][name] for name in compare.COMMON}
+    for name, kind in offered["kinds"].items():
+        lane = {"drafter": name, "datastore": "python-stdlib", "draft_model": "auto", "rule": "auto",
+                "settings": {setting: described["default"] for setting, described in kind["settings"].items()}}
+        comparison, _ = compare.read_request(ASKED | {"common": common, "lanes": [lane], "sweep": None}, DEFAULTS)
+        assert comparison.lanes[1].name == name
+
+
+def test_no_chart_offers_an_upload():
+    """plotly's own bar has a button that sends the chart away; every chart is drawn without it, by one call."""
+    from pathlib import Path
+
+    scripts = {path.name: path.read_text(encoding="utf-8") for path in (Path(compare.__file__).parent / "web").glob("*.js")}
+    drawn = {name: text for name, text in scripts.items() if "Plotly." in text}
+    assert set(drawn) == {"compare-charts.js"}
+    text = drawn["compare-charts.js"]
+    assert "displayModeBar: false" in text and text.count("Plotly.react(") == 1 and "Plotly.newPlot(" not in text
+    assert "...PLOT_LOOK" in text and "sendChartToCloud" not in text and "showSendToCloud" not in text
 
 
 def test_the_form_offers_every_drafter_and_every_word_of_it_exists():
@@ -279,7 +310,11 @@ def test_the_pictures_of_a_finished_comparison(place):
     assert figures.keys() == {"tokens", "depth", "split", "cost", "budget"}
     assert figures["depth"]["layout"]["xaxis"]["title"]["text"] == catalogue("zh")["compare.chart.depth"]
     explored = body(page["break_even"](asked | {"alpha": 0.8, "gamma": 4, "c": 0.1}))
-    assert explored["answer"]["measured"] and explored["answer"]["lanes"][0]["name"] == "context"
+    label = status(job)["lanes"][1]["label"]["zh"]
+    assert explored["answer"]["measured"] and explored["answer"]["lanes"][0]["name"] == label == "上下文"
+    for name in ("tokens", "depth", "budget"):
+        assert label in [trace.get("name") for trace in figures[name]["data"]], name
+    assert label in figures["split"]["data"][0]["y"]
     assert page["break_even"](asked | {"alpha": 2, "gamma": 4, "c": 0.1})["problem"]["key"] == "request.range"
     assert page["charts"]({"run": "nonsense"}) == page["race_of"](None) == {"gone": True}
 
@@ -291,6 +326,7 @@ def test_a_sweep_has_its_own_chart(place):
     until(lambda: job.over)
     figures = body(functions(place)["charts"]({"run": job.id, "language": "en"}))
     assert figures.keys() == {"sweep", "cost"} and figures["sweep"]["data"][0]["x"] == [2, 4]
+    assert figures["sweep"]["layout"]["xaxis"]["title"]["text"] == "Draft length"
 
 
 def test_files_to_take_away(place):

@@ -63,6 +63,9 @@ def test_search_answers_with_a_draft(client: Client):
     ("/generate", {"prompt": "x", "max_new_tokens": 65}, "65 new tokens"),
     ("/generate", {"prompt": "x", "drafter": "oracle"}, "oracle"),
     ("/compare", {"prompts": [], "lanes": [{"drafter": "context"}]}, "There is no prompt"),
+    ("/compare", {"prompts": ["x"], "lanes": [{"x": 1}]}, "There is no x in lane"),
+    ("/compare", {"prompts": ["x"], "lanes": [{"drafter": "context"}] * 5}, "5 lanes"),
+    ("/compare", {"prompts": ["x"], "lanes": [{"drafter": "context"}], "common": {"temprature": 1}}, "There is no temprature in common"),
     ("/search", {"datastore": "none-such", "text": "x"}, "none-such"),
 ])
 def test_what_the_user_can_mend_is_one_sentence(client: Client, endpoint: str, arguments: dict, said: str):

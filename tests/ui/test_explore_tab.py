@@ -87,6 +87,15 @@ def test_nothing_typed_is_an_empty_draft(functions):
     assert step["selected"] == 0 and [fact["key"] for fact in step["facts"]] == ["explore.fact.empty"]
 
 
+@pytest.mark.parametrize(("least", "too_short"), [(1, False), (2, True), (5, True)])
+def test_what_was_not_looked_up_is_not_said_to_be_missing(functions, least, too_short):
+    draft = call(functions, "look", {"stores": ["first"], "text": "~", "settings": {"min_suffix": least}})["drafts"][0]
+    facts = [(fact["key"], fact["values"]) for fact in draft["step"]["facts"]]
+    assert len(draft["run"]["prompt_pieces"]) == 1
+    assert (facts == [("explore.fact.too_short", {"least": least})]) is too_short
+    assert not too_short or not draft["step"]["match"]["attempts"]
+
+
 def test_a_very_long_context_is_cut(functions):
     draft = call(functions, "look", {"stores": ["first"], "text": "x" * 100_000 + TEXT})["drafts"][0]
     assert sum(map(len, draft["run"]["prompt_pieces"])) == explore.MAX_CONTEXT and draft["step"]["match"]["hits"]

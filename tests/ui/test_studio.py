@@ -7,11 +7,13 @@ import base64
 import io
 import json
 import re
+import tarfile
 import time
 import zipfile
 from pathlib import Path
 from typing import Any
 
+import orjson
 import pytest
 from fakes import run_coroutine
 from test_builds import TEXT, Gate, builds, gate, stores, tokenizer, uploads  # noqa: F401  fixtures
@@ -19,7 +21,7 @@ from test_layers import HOLE, KEY, texts_of_python, texts_of_script
 
 from spec_core.messages import LANGUAGES, catalogue
 from ui import page, studio
-from ui.builds import Builds
+from ui.builds import IN_FORM, Builds
 from ui.form import Defaults
 from ui.uploads import Uploads
 
@@ -84,6 +86,13 @@ def test_a_survey_goes_to_who_has_the_upload(functions: dict[str, Any]):
     assert call(functions["look_through"], {"upload": "a guess"})["problem"]["key"] == "studio.upload_lost"
 
 
+def test_a_survey_tells_guesses_and_broken_files(functions: dict[str, Any]):
+    for data, name, told in (("un café".encode("latin-1"), "a.txt", {"guessed": [["a.txt", "cp1252", "un café"]], "broken": []}),
+                             (b'{"text": "unterminated', "b.json", {"guessed": [], "broken": ["b.json"]})):
+        result = finished(functions, call(functions["look_through"], sent(functions, data, name)))["result"]
+        assert {key: result[key] for key in told} == told and orjson.loads(orjson.dumps(result)) == result, "as gradio sends it"
+
+
 def test_an_archive_beyond_a_limit_is_told(functions: dict[str, Any]):
     data = io.BytesIO()
     with zipfile.ZipFile(data, "w", zipfile.ZIP_DEFLATED) as file:
@@ -112,6 +121,43 @@ def test_build_list_rename_verify_download_bring_and_delete(functions: dict[str,
     look = finished(functions, call(functions["bring"], {"upload": upload}))
     assert look["state"] == "failed" and look["problem"]["key"] != "studio.failed"
     assert [store["name"] for store in call(functions["news"], {})["stores"]] == ["yours"]
+
+
+def test_what_is_brought_under_a_name_that_cannot_be_has_a_remedy_on_the_page(functions: dict[str, Any]):
+    built(functions)
+
+    async def whole() -> bytes:
+        return b"".join([block async for block in functions["download"]({"name": "mine"}).body_iterator])
+
+    tar = run_coroutine(whole())
+    for name, key, named in (("mine", "studio.bring.taken", "mine"), ("MINE", "studio.bring.taken", "mine"), ("con", "studio.bring.reserved", "con")):
+        upload = sent(functions, retarred(tar, name), "x.tar", store=True)["upload"]
+        problem = finished(functions, call(functions["bring"], {"upload": upload}))["problem"]
+        assert problem["key"] == key and f" {named}" in problem["en"]
+
+
+def retarred(tar: bytes, name: str) -> bytes:
+    data = io.BytesIO()
+    with tarfile.open(fileobj=io.BytesIO(tar)) as old, tarfile.open(fileobj=data, mode="w") as new:
+        for member in old:
+            content = old.extractfile(member)
+            member.name = f"{name}/{member.name.partition('/')[2]}"
+            new.addfile(member, content)
+    return data.getvalue()
+
+
+def test_no_message_of_the_page_names_a_flag():
+    """What only the command line says stands under keys of its own, which nothing else raises."""
+    commands = [path for path in (ROOT / "spec_core").rglob("*.py") if path.name.endswith("commands.py")]
+    elsewhere = [path for folder in ("spec_core", "ui", "visualizers") for path in (ROOT / folder).rglob("*.py") if path not in commands]
+    raised = "\n".join(path.read_text(encoding="utf-8") for path in elsewhere)
+    for language in LANGUAGES:
+        for room in ("studio", "datastore", "explore", "core"):
+            for key, text in catalogue(language, room).items():
+                if key == "studio.read_only" or key in IN_FORM:  # speaks to who starts the lab; is said otherwise here
+                    continue
+                assert not re.search(r"--[a-z]", text) or key.startswith("datastore.build."), f"{key}: {text}"
+                assert not key.startswith("datastore.build.") or f'"{key}"' not in raised, f"{key} is raised beside the command line"
 
 
 def test_a_store_that_is_being_built_upon_is_left_alone(functions: dict[str, Any], gate: Gate):  # noqa: F811

@@ -7,6 +7,7 @@ import io
 import json
 import re
 from itertools import combinations
+from pathlib import Path
 
 import pytest
 from synthetic import synthetic_trace
@@ -17,12 +18,13 @@ from spec_core.messages import LANGUAGES, catalogue
 from spec_core.trace import totals
 from visualizers import charts, cost_charts
 from visualizers.charts import COLOURS, Look
-from visualizers.comparison import METRICS, STEP_COLUMNS, race, steps_csv, table
+from visualizers.comparison import METRICS, OF_TIME, STEP_COLUMNS, race, steps_csv, table
 
 CURVE = CostCurve((0, 1, 7, 63), (1.0, 1.1, 1.5, 4.0))
 TRACE = synthetic_trace(steps=8)
 FIGURES = {**totals(TRACE.steps), "ms": {"draft": 1.0, "verify": 20.0, "accept": 0.5, "overhead": 0.2}, "runs": 2,
-           "speedup": {"median": 1.5, "low": 1.2, "high": 1.8, "least": 1.0, "most": 2.0, "count": 4},
+           "speedup": {"median": 1.5, "low": 1.2, "high": 1.8, "least": 1.0, "most": 2.0, "count": 4,
+                       "overall": 1.5},
            "nodes_per_call": 9.0, "accepted_share": 0.2, "hit_rate": 0.9, "depth": 4.0}
 PLAIN = FIGURES | {"speedup": None, "accepted_share": None, "drafted": 0, "acceptance_by_depth": [],
                    "tokens_per_call": 1.0, "tokens_per_second": 1.0, "hit_rate": 0.0}
@@ -38,7 +40,7 @@ def all_figures(name: str = "rest", look: Look = Look()):
         "cost": cost_charts.cost_curve(CURVE, look),
         "break_even": cost_charts.break_even(0.8, 5, 0.1, CURVE, [(1, name, 4.0, FIGURES["speedup"])], look),
         "budget": cost_charts.tree_budget([(1, name, by_budget([TRACE], CURVE))], look),
-        "sweep": cost_charts.sweep("budget", [(4, PLAIN | {"speedup": FIGURES["speedup"] | {"median": 1.1}}), (8, FIGURES),
+        "sweep": cost_charts.sweep("budget", [(4, PLAIN | {"speedup": FIGURES["speedup"] | {"overall": 1.1}}), (8, FIGURES),
                                               (16, None)], look),
     }
 
@@ -115,11 +117,28 @@ def contrast(first: str, second: str) -> float:
 
 
 def test_lanes_differ_in_more_than_colour_and_words_are_readable():
-    styles = [charts.style(lane) for lane in range(5)]
+    styles = [Look().style(lane) for lane in range(5)]
     for one, other in combinations(styles, 2):
         assert one["line"]["dash"] != other["line"]["dash"] and one["marker"]["symbol"] != other["marker"]["symbol"]
     assert len(set(COLOURS)) == 5
     assert contrast(Look().ink, "#ffffff") > 7 and contrast(Look(dark=True).ink, "#191c20") > 7
+
+
+def test_lanes_have_the_colours_of_the_page_s_swatches_light_and_dark():
+    css = (Path(charts.__file__).parent.parent / "ui" / "web" / "compare.css").read_text(encoding="utf-8")
+    light, dark = (dict(re.findall(r"--lane-(\d): (#[0-9a-f]{6})", rule[1]))
+                   for rule in (re.search(r"^\.lab-compare \{([^}]*)\}", css, re.M), re.search(r"^\.dark \.lab-compare \{([^}]*)\}", css, re.M)))
+    for look, swatches in ((Look(), light), (Look(dark=True), light | dark)):
+        for lane in range(5):
+            style = look.style(lane)
+            assert style["line"]["color"] == style["marker"]["color"] == swatches[str(lane)]
+            assert contrast(swatches[str(lane)], "#191c20" if look.dark else "#ffffff") > 2.5
+    changed = {light[lane] for lane in dark}
+    for name, figure in all_figures(look=Look(dark=True)).items():
+        if name == "split":
+            continue  # its bars are parts of a step, not lanes
+        lines = [colour for trace in figure.data if trace.type == "scatter" for colour in re.findall(r"#[0-9a-f]{6}", str(trace))]
+        assert lines and changed.isdisjoint(lines), f"{name} keeps the light page's colours"
 
 
 # --- table, race, files ---------------------------------------------------------------
@@ -129,9 +148,30 @@ def test_the_table_marks_the_best_of_each_row():
     rows = {row["metric"]: row for row in table([PLAIN, FIGURES, None])}
     assert rows.keys() == METRICS.keys()
     assert rows["tokens_per_call"]["best"] == [False, True, False] and rows["tokens_per_call"]["values"][2] is None
-    assert rows["ms_per_token"]["best"] == [True, True, False], "equals share the mark"
+    assert table([FIGURES, FIGURES, PLAIN])[2]["best"] == [True, True, False], "equals share the mark"
     assert not any(rows["speedup"]["best"]), "one lane alone is not the best of anything"
     assert not any(rows["nodes_per_call"]["best"] + rows["runs"]["best"])
+
+
+def of_time(per_second: float, overall: float | None, low: float = 0.0, high: float = 0.0, ms: float | None = None):
+    speedup = overall and {"overall": overall, "low": low, "high": high, "median": overall}
+    return FIGURES | {"tokens_per_second": per_second, "speedup": speedup, "ms": {"verify": ms or 1000 / per_second}}
+
+
+@pytest.mark.parametrize("lanes, fastest", [
+    ([of_time(10, None), of_time(15, 1.5, 1.4, 1.6), of_time(12, 1.2, 1.1, 1.3)], 1),
+    ([of_time(10, None), of_time(9, 0.9, 0.8, 0.95), of_time(8, 0.8, 0.7, 0.9)], 0),
+    ([of_time(10, None), of_time(15, 1.5, 1.2, 1.6), of_time(14, 1.4, 1.1, 1.5)], None),  # the ranges overlap
+    ([of_time(10, None), of_time(15, 1.5, 0.9, 1.6), of_time(9, 0.9, 0.8, 0.95)], None),  # not told from plain decoding
+    ([of_time(10, None), of_time(15, 1.5, 1.4, 1.6, ms=90), of_time(12, 1.2, 1.1, 1.3)], None),  # the rows disagree
+    ([of_time(10, None), of_time(9, 1.5, 1.4, 1.6), of_time(8, 1.2, 1.1, 1.3)], None),
+    ([None, None], None), ([of_time(10, None), None], None),
+])
+def test_rows_that_say_which_lane_is_the_fastest_never_contradict_one_another(lanes, fastest):
+    for row in table(lanes):
+        if row["metric"] in OF_TIME:
+            known = sum(value is not None for value in row["values"])
+            assert row["best"] == [i == fastest and known > 1 and row["values"][i] is not None for i in range(len(lanes))], row
 
 
 def test_every_metric_is_defined_in_every_language():

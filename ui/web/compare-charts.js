@@ -1,6 +1,6 @@
 // The charts of a comparison. plotly's script comes from this server, when the first chart is drawn.
 
-const PLOT_LOOK = { displaylogo: false, responsive: true, modeBarButtonsToRemove: ["lasso2d", "select2d", "autoScale2d"] };
+const PLOT_LOOK = { displayModeBar: false, doubleClick: "reset", responsive: true };  // its bar would offer an upload
 const SLIDERS = ["alpha", "gamma", "c"];
 let plotly = null;  // a promise
 
@@ -30,14 +30,24 @@ function compareCharts(element, server, { run, prompt, moved }) {
   async function plot(place, figure) {
     const Plotly = await loadPlotly(server);
     figure.layout.uirevision = run();
-    await Plotly.react(place, figure.data, { ...figure.layout, autosize: true }, PLOT_LOOK);
+    const words = { dictionary: { "Double-click to zoom back out": lab.say("compare.figure.zoom_back") }, format: {} };
+    await Plotly.react(place, figure.data, { ...figure.layout, autosize: true }, { ...PLOT_LOOK, locale: "lab", locales: { lab: words } });
+  }
+
+  /** A chart as a picture, on the ground that it stands on. */
+  function save(button) {
+    const chart = button.closest("[data-chart]"), place = chart.querySelector(".lab-plot");
+    const { width, height } = place.getBoundingClientRect();
+    const ground = getComputedStyle(chart.closest(".lab-panel")).backgroundColor;
+    window.Plotly.downloadImage({ data: place.data, layout: { ...place.layout, paper_bgcolor: ground } },
+      { format: "png", scale: 2, width, height, filename: `speculation-${chart.dataset.chart}-${run()}` });
   }
 
   /** linked: a view to begin with. */
   async function draw(linked = null) {
     if (!run()) return;
     const figures = await lab.ask(server, "charts", { ...look(), prompt: prompt() });
-    for (const place of element.querySelectorAll("[data-chart]")) {
+    for (const place of part("why").querySelectorAll("[data-chart]")) {
       const figure = figures[place.dataset.chart];
       place.hidden = !figure;
       if (figure) await plot(place.querySelector(".lab-plot"), figure);
@@ -132,6 +142,7 @@ function compareCharts(element, server, { run, prompt, moved }) {
 
   for (const name of SLIDERS) slider(name).addEventListener("input", free);
   part("from").addEventListener("change", takeOver);
+  for (const button of element.querySelectorAll('[data-part="save-chart"]')) button.addEventListener("click", () => save(button));
   SpecPlayer.watchTheme(() => { if (!part("why").hidden) draw(); });
   show();
   return { draw, view, relabel: () => { show(); if (!part("why").hidden) draw(); }, forget: () => { lanes = []; } };

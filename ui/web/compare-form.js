@@ -2,6 +2,8 @@
 
 const SHARED_NUMBERS = ["max_new_tokens", "temperature", "top_k", "top_p", "repetition_penalty", "seed"];
 const FIRST_LANES = ["fusion", "rest", "prompt-lookup"];
+const NUMERIC = ["whole", "number", "budget"];  // a budget may also be the word "auto"
+const DECIMAL = /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d{1,3})?$/;
 const SWEEPS = { budget: "4, 8, 16, 32, 64", temperature: "0, 0.4, 0.8, 1.2" };
 
 /** A word of the catalogue, or `otherwise` where it has none. */
@@ -148,22 +150,25 @@ function compareForm(element, offer) {
     field("sweep-values").value = SWEEPS[name] ?? (setting.kind === "choice" ? setting.options.join(", ") : spread(setting));
   }
 
-  const numberOrText = (text) => (text.trim() !== "" && Number.isFinite(Number(text)) ? Number(text) : text.trim());
+  /** The number of a numeric field; what is none in decimal notation goes as it was written, and is refused by its name. */
+  const numberOf = (text) => (DECIMAL.test(text.trim()) ? Number(text) : text.trim());
+  const settingOf = (kind, text) => (NUMERIC.includes(kind) ? numberOf(text) : text.trim());
 
   /** What the form asks for, as ui/compare.py reads it. */
   function asked() {
     const common = { target: field("target").value, dtype: field("dtype").value, chat: field("chat").checked };
-    for (const name of SHARED_NUMBERS) common[name] = numberOrText(field(name).value);
+    for (const name of SHARED_NUMBERS) common[name] = numberOf(field(name).value);
     const lanes = (isSweep() ? cards.slice(0, 1) : cards).map(({ picker, fields }) => {
       const lane = { drafter: picker.value, settings: {} };
       for (const [name, input] of Object.entries(fields)) {
-        if (name.startsWith("settings.")) lane.settings[name.slice(9)] = numberOrText(input.value);
+        const [, setting] = name.split("settings.");
+        if (setting) lane.settings[setting] = settingOf(offer.kinds[picker.value].settings[setting].kind, input.value);
         else lane[name] = input.value;
       }
       return lane;
     });
     const sweep = isSweep() ? { setting: field("sweep-setting").value, values: field("sweep-values").value } : null;
-    return { common, lanes, prompts: field("prompts").value, repetitions: numberOrText(field("repetitions").value), sweep };
+    return { common, lanes, prompts: field("prompts").value, repetitions: numberOf(field("repetitions").value), sweep };
   }
 
   function relabel() {

@@ -33,9 +33,9 @@ function compareRace(element, moved) {
 
   const byTime = () => axis.value === "time";
 
-  /** lanes: as ui/compare.py's race_of answers; names: of the lanes; linked: a view to begin with. */
-  function open(lanes, names, linked = null) {
-    tracks = lanes.map((lane, i) => lane && newTrack(lane, names[i], i)).filter(Boolean);
+  /** runs: as ui/compare.py's race_of answers; lanes: of the comparison's status; linked: a view to begin with. */
+  function open(runs, lanes, linked = null) {
+    tracks = runs.map((run, i) => run && newTrack(run, lanes[i], i)).filter(Boolean);
     part("tracks").replaceChildren(...tracks.map(({ node }) => node));
     if (linked) axis.value = linked.axis === "steps" ? "steps" : "time";
     measure();
@@ -45,21 +45,27 @@ function compareRace(element, moved) {
   /** The axis, and the place on it in milliseconds or steps; null for the usual ones. */
   const view = () => ({ axis: byTime() ? null : "steps", at: now < most ? Math.floor(now) : null });
 
-  function newTrack(lane, name, i) {
-    const texts = textsOf(lane.pieces.flat());
+  function newTrack(run, lane, i) {
+    const texts = textsOf(run.pieces.flat());
     let at = 0;
-    const steps = lane.pieces.map((pieces, step) => pieces.map((_, k) => {
-      const kind = lane.kinds[step][k];
+    const steps = run.pieces.map((pieces, step) => pieces.map((_, k) => {
+      const kind = run.kinds[step][k];
       return newElement("span", { className: `lab-kind-${kind}`, hidden: true, textContent: texts[at++] });
     }));
-    const text = newElement("div", { className: "lab-track-text", tabIndex: 0, role: "region", ariaLabel: name }, ...steps.flat());
-    const bar = newElement("i"), count = newElement("span", { className: "lab-track-count" });
+    const text = newElement("div", { className: "lab-track-text", tabIndex: 0, role: "region" }, ...steps.flat());
+    const name = newElement("b"), bar = newElement("i"), count = newElement("span", { className: "lab-track-count" });
     const node = newElement("div", { className: "lab-track" },
       newElement("div", { className: "lab-track-head" }, newElement("i", { className: "lab-swatch" }),
-        newElement("b", { textContent: name }), count), newElement("div", { className: "lab-track-bar" }, bar), text);
+        name, count), newElement("div", { className: "lab-track-bar" }, bar), text);
     node.dataset.lane = i;
-    const sums = lane.pieces.reduce((all, pieces) => [...all, all.at(-1) + pieces.length], [0]);
-    return { node, text, bar, count, steps, ends: lane.ends, sums, shown: 0 };
+    const sums = run.pieces.reduce((all, pieces) => [...all, all.at(-1) + pieces.length], [0]);
+    const track = { node, lane, name, text, bar, count, steps, ends: run.ends, sums, shown: 0 };
+    nameTrack(track);
+    return track;
+  }
+
+  function nameTrack({ lane, name, text }) {
+    name.textContent = text.ariaLabel = nameOf(lane);
   }
 
   function measure() {
@@ -110,5 +116,5 @@ function compareRace(element, moved) {
   play.addEventListener("click", () => toggle());
   seek.addEventListener("input", () => { toggle(false); go(seek.value / 1000 * most); });
   axis.addEventListener("change", () => { toggle(false); measure(); go(most); });
-  return { open, view, relabel: () => go(now) };
+  return { open, view, stop: () => toggle(false), relabel: () => { tracks.forEach(nameTrack); go(now); } };
 }

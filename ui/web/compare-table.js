@@ -1,10 +1,15 @@
 // The table of a comparison: a row a metric, a column a lane; and whether the outputs are the same.
 
+const SPREAD = ["least", "low", "median", "high", "most", "count"];
 const PARTS_OF_A_STEP = ["draft", "verify", "accept", "overhead"];
 
 const inDigits = (value, digits) => value.toLocaleString(lab.language === "zh" ? "zh-CN" : "en",
   { minimumFractionDigits: digits, maximumFractionDigits: digits });
+const rangeOf = ({ low, high }) => `${inDigits(low, 2)} – ${inDigits(high, 2)}`;
 const asPercent = (value) => `${Math.round(100 * value)} %`;
+
+/** A lane's name in the viewer's language. */
+const nameOf = ({ label }) => label[lab.language];
 
 /** Metric → its number as text. */
 const METRICS = {
@@ -23,9 +28,8 @@ const METRICS = {
 const BESIDE = {
   speedup({ speedup }) {
     if (!speedup || speedup.count < 2) return [];
-    const range = `${inDigits(speedup.low, 2)} – ${inDigits(speedup.high, 2)}`;
     const title = lab.say("compare.spread", { least: inDigits(speedup.least, 2), most: inDigits(speedup.most, 2), count: speedup.count });
-    return [newElement("small", { textContent: range, title })];
+    return [newElement("small", { textContent: rangeOf(speedup), title })];
   },
   acceptance({ acceptance_by_depth: rates }) {
     const bars = rates.slice(0, 16).map((rate, i) => {
@@ -90,7 +94,7 @@ function compareTable(element, take, moved) {
   function laneHead(i) {
     const lane = status.lanes[i];
     const head = newElement("th", { scope: "col" },
-      newElement("span", { className: "lab-lane-name" }, newElement("i", { className: "lab-swatch" }), lane.name));
+      newElement("span", { className: "lab-lane-name" }, newElement("i", { className: "lab-swatch" }), nameOf(lane)));
     head.dataset.lane = i;
     if (lane.error) head.append(newElement("p", { className: "lab-problem", role: "alert", textContent: lane.error[lab.language] }));
     else if (!lane.plain && lane.compared) head.append(badge(lane));
@@ -127,7 +131,8 @@ function compareTable(element, take, moved) {
   }
 
   /** The first place where an output differs: the context both share, both tokens, their logits. */
-  function divergence({ name, divergence: found, lossless, sampled, dtype }) {
+  function divergence(lane) {
+    const { divergence: found, lossless, sampled, dtype } = lane, name = nameOf(lane);
     if (!found) return null;
     const line = (label, pieces) => newElement("p", { className: "lab-tokens" }, newElement("b", { textContent: label }),
       newElement("span", { className: "lab-context", textContent: joinPieces(found.before) }),
@@ -147,9 +152,19 @@ function compareTable(element, take, moved) {
   /** The table as rows of text, the lanes in their order on screen. */
   function rows() {
     const lanes = order();
-    return [["", ...lanes.map((i) => status.lanes[i].name)],
+    const text = (metric, value, { speedup } = {}) => (value === null ? "–"
+      : METRICS[metric](value) + (metric === "speedup" && speedup.count > 1 ? ` (${rangeOf(speedup)})` : ""));
+    return [["", ...lanes.map((i) => nameOf(status.lanes[i]))],
       ...status.table.map(({ metric, values }) => [lab.say(`compare.metric.${metric}`),
-        ...lanes.map((i) => (values[i] === null ? "–" : METRICS[metric](values[i])))])];
+        ...lanes.map((i) => text(metric, values[i], status.lanes[i].figures ?? {}))])];
+  }
+
+  /** The rows of a metric for a spreadsheet; of the speed-up also its spread over the pairs of runs. */
+  function plainRows({ metric, values }) {
+    const lanes = order();
+    const row = (name, of) => [name, ...lanes.map((i) => String(of(i) ?? ""))];
+    const spread = metric === "speedup" ? SPREAD.map((name) => row(`speedup_${name}`, (i) => status.lanes[i].figures?.speedup?.[name])) : [];
+    return [row(metric, (i) => values[i]), ...spread];
   }
 
   const pipe = (text) => text.replaceAll("|", "\\|");
@@ -168,8 +183,7 @@ function compareTable(element, take, moved) {
     },
     csv() {  // plain numbers, as they were measured
       const lanes = order();
-      const lines = [["metric", ...lanes.map((i) => status.lanes[i].name)],
-        ...status.table.map(({ metric, values }) => [metric, ...lanes.map((i) => (values[i] === null ? "" : String(values[i])))])];
+      const lines = [["metric", ...lanes.map((i) => status.lanes[i].name)], ...status.table.flatMap(plainRows)];
       return lines.map((row) => row.map(quoted).join(",")).join("\r\n");
     },
   };

@@ -7,13 +7,14 @@ lab.compare = ({ element, props, server }) => {
   const form = compareForm(root, props.offer);
   const race = compareRace(root, () => writeSoon());
   const prompt = () => Number(part("prompt").value || 0);
-  let run = null, attached = 0, version = 0;
+  let run = null, attached = 0, version = 0;  // the comparison that is followed
   let status = null, problem = null;
-  let drawn = null;  // which state of the comparison the race and the charts show
+  let shown = null;  // { run, status, version } of the one whose figures are on screen: the one before, until there are new ones
+  let drawn = null;  // which version of it the race and the charts show
   let linked = null; // the view that the address asks for, until it is there
   const writeSoon = lab.rested(writeAddress);
 
-  const charts = compareCharts(root, server, { run: () => run, prompt, moved: writeSoon });
+  const charts = compareCharts(root, server, { run: () => shown?.run, prompt, moved: writeSoon });
   const table = compareTable(root, take, writeSoon);
   const busy = () => status !== null && !OVER.includes(status.state);
   const mine = () => Boolean(run && lab.keys()[run]);
@@ -35,8 +36,7 @@ lab.compare = ({ element, props, server }) => {
   /** Follow a comparison; key: proof that this browser started it; view: to be shown when all is measured. */
   function attach(id, key = null, view = null) {
     if (key) lab.keepKey(id, key);
-    [run, version, status, drawn, linked] = [id, 0, null, null, view];
-    charts.forget();
+    [run, version, status, linked] = [id, 0, null, view];
     writeAddress();
     follow(++attached);
   }
@@ -58,9 +58,23 @@ lab.compare = ({ element, props, server }) => {
       problem = answer.gone ? { key: "compare.gone" } : null;
       if (answer.gone) return draw();
       ({ version, status } = answer);
+      if (hasNews()) show();
       draw();
-      if (!busy()) return;
+      if (!busy()) return shown?.run === run || writeAddress();
     }
+  }
+
+  const isMeasured = ({ lanes }) => lanes.some(({ figures }) => figures);
+  /** There is something to be seen of the comparison that is followed: figures, or, where none are to come, errors. */
+  const hasNews = () => isMeasured(status) || ((!shown || !busy()) && status.lanes.some(({ error }) => error));
+
+  function show() {
+    if (shown?.run !== run) {
+      drawn = null;
+      race.stop();
+      charts.forget();
+    }
+    shown = { run, status, version };
   }
 
   function draw() {
@@ -74,16 +88,16 @@ lab.compare = ({ element, props, server }) => {
     part("progress").hidden = !running;
     if (typeof fraction === "number") part("progress").value = fraction;
     else part("progress").removeAttribute("value");
-    const measured = Boolean(status?.lanes.some(({ figures, error }) => figures || error));
-    part("empty").hidden = measured;
-    part("table").hidden = !measured;
-    if (measured) table.draw(status);
+    part("empty").hidden = shown !== null;
+    part("table").hidden = shown === null;
+    part("before").hidden = !running || shown === null || shown.run === run;
+    if (shown) table.draw(shown.status);
     // race and charts wait until all is measured: drawing them takes time from what is measured
-    const whole = measured && !running && status.lanes.some(({ figures }) => figures);
+    const whole = shown !== null && OVER.includes(shown.status.state) && isMeasured(shown.status);
     for (const name of ["race", "why", "breakeven"]) part(name).hidden = !whole;
-    part("race").hidden = !whole || status.sweep !== null;
-    if (whole && drawn !== version) {
-      drawn = version;
+    part("race").hidden = !whole || shown.status.sweep !== null;
+    if (whole && drawn !== shown.version) {
+      drawn = shown.version;
       showPrompts();
       if (linked) table.sort(linked.sort);
       pictures();
@@ -91,9 +105,9 @@ lab.compare = ({ element, props, server }) => {
   }
 
   async function pictures() {
-    const names = status.lanes.map(({ name }) => name);
+    const { run: of, status: { lanes, sweep } } = shown;
     try {
-      if (!status.sweep) race.open((await lab.ask(server, "race_of", { run, prompt: prompt() })).lanes, names, linked);
+      if (!sweep) race.open((await lab.ask(server, "race_of", { run: of, prompt: prompt() })).lanes, lanes, linked);
       await charts.draw(linked);
       linked = null;
       writeSoon();
@@ -104,7 +118,7 @@ lab.compare = ({ element, props, server }) => {
   }
 
   function showPrompts() {
-    const { prompts } = status;
+    const { prompts } = shown.status;
     part("prompt-choice").hidden = prompts.length < 2;
     fillOptions(part("prompt"), prompts.map((_, i) => String(i)),
       (i) => `${Number(i) + 1}: ${prompts[i].trim().split("\n")[0].slice(0, 40)}`,
@@ -118,33 +132,39 @@ lab.compare = ({ element, props, server }) => {
     }
     if (stage) return lab.say(stage) + (status.fraction === null ? "" : ` ${Math.round(100 * status.fraction)} %`);
     if (state === "running" && standing) {
-      if (standing.fraction === 0) return lab.say("compare.state.warm_up", { name: status.lanes[standing.lane].name });
+      const name = nameOf(status.lanes[standing.lane]);
+      if (standing.fraction === 0) return lab.say("compare.state.warm_up", { name });
       const left = standing.seconds_left === null ? lab.say("compare.state.estimating")
         : lab.say("compare.state.left", { seconds: Math.ceil(standing.seconds_left) });
-      return lab.say("compare.state.running", { name: status.lanes[standing.lane].name, prompt: standing.prompt + 1,
+      return lab.say("compare.state.running", { name, prompt: standing.prompt + 1,
         prompts: status.prompts.length, repetition: standing.repetition + 1, repetitions: status.repetitions }) + left;
     }
+    if (state === "stopped" && !isMeasured(status)) return lab.say("compare.state.stopped_early");
+    const { lanes } = status, whole = lanes.filter(({ error }) => !error).length;
+    if (state === "finished" && whole < lanes.length) return lab.say("compare.state.finished_in_part", { measured: whole, lanes: lanes.length });
     return lab.say(`compare.state.${state === "running" || state === "loading" ? "loading" : state}`);
   }
 
   async function take(what, lane) {
-    const answer = await lab.ask(server, "take", { run, what, lane, prompt: prompt(), language: lab.language });
+    const answer = await lab.ask(server, "take", { run: shown.run, what, lane, prompt: prompt(), language: lab.language });
     if (what === "player" && answer.run) {
       openTab("lab-tab-replay-button");  // gradio draws a tab when it is first opened; its player then begins by itself
       lab.whenChannel("replay", (channel) => setTimeout(() => channel.attach(answer.run, { showBest: true })));
     } else if (typeof answer.text === "string") {
-      if (what === "comparison") return lab.save(`speculation-comparison-${run}.json`, answer.text, "application/json");
+      if (what === "comparison") return lab.save(`speculation-comparison-${shown.run}.json`, answer.text, "application/json");
       const [ending, type] = FILES[what];
-      lab.save(`speculation-${status.lanes[lane].drafter}-${run}.${ending}`, answer.text, type);
+      lab.save(`speculation-${shown.status.lanes[lane].drafter}-${shown.run}.${ending}`, answer.text, type);
     }
   }
 
   function writeAddress() {
     if (root.offsetParent === null) return;
-    lab.place({ tab: "compare", run, ...(linked ?? (drawn === null ? {} : view())) });
+    const before = run !== shown?.run && status !== null && !busy();  // the new one has ended without figures
+    const place = run === shown?.run || before ? (drawn === null ? {} : view()) : {};
+    lab.place({ tab: "compare", run: before && shown ? shown.run : run, ...(linked ?? place) });
   }
 
-  const view = () => ({ prompt: prompt() ? prompt() + 1 : null, sort: table.sorted(), ...(status.sweep ? {} : race.view()), ...charts.view() });
+  const view = () => ({ prompt: prompt() ? prompt() + 1 : null, sort: table.sorted(), ...(shown.status.sweep ? {} : race.view()), ...charts.view() });
 
   /** The view that the address names: whatever it says, its parts are numbers or words to look up. */
   function viewOfAddress() {

@@ -116,9 +116,10 @@ lab.explore = ({ element, props, server }) => {
     const drafts = answers.filter((draft) => !draft.problem);
     const cut = part("context").value.length > defaults.max_context;
     const typed = drafts.filter(({ step }) => step.context_length);
-    const lines = typed.map(({ run, step }) => lab.say(step.match.length ? "explore.said" : "explore.said.none",
+    const notLookedUp = ({ step }) => ["explore.fact.empty", "explore.fact.too_short"].includes(step.facts[0].key);
+    const lines = drafts.filter((draft) => !notLookedUp(draft)).map(({ run, step }) => lab.say(step.match.length ? "explore.said" : "explore.said.none",
       { store: run.datastore.name, matched: step.match.length, hits: inFigures(step.match.hits), nodes: step.selected }));
-    if (drafts.length && !typed.length) lines.push(lab.say("explore.fact.empty"));
+    if (drafts.length && !lines.length) lines.push(lab.say(drafts[0].step.facts[0].key, drafts[0].step.facts[0].values));
     if (typed.length) lines.unshift(lab.say("explore.tokens", { tokens: drafts[0].run.prompt_pieces.length, steps: drafts[0].run.prompt_pieces.length }));
     if (!place.fits(part("context").value)) lines.push(lab.say("explore.not_linked"));
     if (cut) lines.push(lab.say("explore.cut", { characters: inFigures(defaults.max_context) }));

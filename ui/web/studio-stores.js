@@ -22,11 +22,12 @@ function storeIcon(name) {
 /**
  * The table of stores.
  *
- * table: its element; act(action, store, detail): what a button asks for; offers(action): there is a
- * button for it; busy(name): something is under way with the store. draw(stores) shows a list; a name that is being edited is left alone.
+ * table: its element; act(action, store, detail): what a button asks for, a promise of whether it was done;
+ * offers(action): there is a button for it; busy(name): something is under way with the store. draw(stores) shows a list; a name that is being edited is left alone.
  */
 function createStoreTable(table, { act, offers, busy }) {
-  let shown = null, editing = null;
+  let shown = null;
+  let editing = null;  // the field of a name that is being edited
 
   function button(action, store) {
     const title = lab.say(`studio.${action}.info`);
@@ -38,27 +39,40 @@ function createStoreTable(table, { act, offers, busy }) {
   }
 
   function edit(store) {
-    editing = store.name;
+    if (editing !== null) close();
     const cell = [...table.querySelectorAll("tbody th")].find((one) => one.dataset.store === store.name);
     const field = made("input", { value: store.name, maxlength: "64", "aria-label": lab.say("studio.rename.info"), spellcheck: "false" });
-    const end = (keep) => {
-      if (editing !== store.name) return;
-      editing = shown = null;
-      const name = field.value.trim();
-      if (keep && name && name !== store.name) act("rename", store, name);
-      else act("redraw");
-      focusOn("rename", store.name);
+    let refused = null;  // what was typed and not taken: it stays to be mended, and leaving the field does not send it again
+    const end = async (name) => {
+      if (field.readOnly || editing !== field) return;
+      if (name && name !== store.name) {
+        field.readOnly = true;
+        const done = await act("rename", store, name);
+        field.readOnly = false;
+        refused = name;
+        field.setAttribute("aria-invalid", String(!done));
+        if (!done || editing !== field) return;
+      }
+      const focused = document.activeElement === field;  // else the visitor is elsewhere already
+      close();
+      if (focused) focusOn("rename", store.name);
     };
     field.addEventListener("keydown", (event) => {
-      if (event.key === "Enter") end(true);
-      else if (event.key === "Escape") end(false);
+      if (event.key === "Enter") end(field.value.trim());
+      else if (event.key === "Escape") end(null);
       else return;
       event.preventDefault();
       event.stopPropagation();
     });
-    field.addEventListener("blur", () => end(true));
+    field.addEventListener("blur", () => field.value.trim() !== refused && end(field.value.trim()));
+    editing = field;
     cell.replaceChildren(field);
     field.select();
+  }
+
+  function close() {
+    editing = shown = null;
+    act("redraw");
   }
 
   function focusOn(action, name) {

@@ -45,8 +45,11 @@ function drawSurvey(body, found, size) {
   if (found.fields.length) rows.append(row("studio.survey.fields", ...found.fields.map(({ name, example, chat }) =>
     made("p", { className: "lab-studio-example" }, made("b", { text: name }), chat ? ` (${lab.say("studio.survey.chat")}) ` : " ",
       made("span", { text: example })))));
-  if (found.disguised.length) rows.append(row("studio.survey.disguised", ...found.disguised.slice(0, 8).map(([name, kind]) =>
-    made("p", { className: "lab-studio-example", text: lab.say("ingest.disguised", { name, kind }) }))));
+  const line = (key, values) => made("p", { className: "lab-studio-example", text: lab.say(key, values) });
+  if (found.guessed.length) rows.append(row("studio.survey.guessed", ...found.guessed.slice(0, 8).map(([name, encoding, passage]) =>
+    line("ingest.guessed", { name, encoding, passage }))));
+  const odd = [...found.disguised.map(([name, kind]) => ["ingest.disguised", { name, kind }]), ...found.broken.map((name) => ["ingest.broken", { name }])];
+  if (odd.length) rows.append(row("studio.survey.disguised", ...odd.slice(0, 8).map(([key, values]) => line(key, values))));
   if (skipped) rows.append(row("studio.survey.left_out", ...Object.entries(found.reasons).map(([reason, many]) => {
     const names = found.skipped.filter(([, why]) => why === reason).map(([name]) => name);
     const details = made("details", { "data-reason": reason, ...(open.has(reason) ? { open: "" } : {}) },

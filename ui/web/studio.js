@@ -12,7 +12,7 @@ lab.studio = ({ element, props, server, stores }) => {
   const working = new Set();       // stores that are verified or downloaded now
 
   const form = props.read_only ? null
-    : createStudioForm({ part, props, server, taken: (name) => news.stores.some((store) => store.name === name) });
+    : createStudioForm({ part, props, server, taken: (name) => news.stores.some((store) => store.name.toLowerCase() === name.toLowerCase()) });
   for (const name of ["form", "do", "bring-row"]) part(name).hidden = props.read_only;
   part("read-only").hidden = !props.read_only;
   const table = createStoreTable(part("stores"), { act, offers: (action) => !props.read_only || READING.includes(action),
@@ -29,7 +29,7 @@ lab.studio = ({ element, props, server, stores }) => {
     }
     if (action === "delete") return ask(store);
     if (action === "redraw") return draw();
-    await tried(store, async () => {
+    return tried(store, async () => {
       if (action === "rename") await changed("rename", { name: store.name, new: detail });
       if (action === "download") await download(store);
       if (action === "verify") {
@@ -42,17 +42,21 @@ lab.studio = ({ element, props, server, stores }) => {
     });
   }
 
+  /** Whether the work was done. */
   async function tried(store, work) {
+    let done = false;
     working.add(store.name);
     draw();
     try {
       await work();
+      done = true;
     } catch (trouble) {
       said = null;
       problem = trouble?.key ? trouble : { key: "studio.no_answer" };
     }
     working.delete(store.name);
     draw();
+    return done;
   }
 
   async function changed(what, data) {

@@ -101,9 +101,12 @@ class Gathered:
 
     def _json(self, name: str, data: bytes) -> Iterator[Document | Skipped]:
         text, encoding = decode(data)
-        found = records.json_records(text)
+        try:
+            found, broken = records.json_records(text), False
+        except ValueError:
+            found, broken = None, True
         if found is None:
-            yield Document(name, text, len(data), "text", encoding)
+            yield Document(name, text, len(data), "text", encoding, broken)
         else:
             yield from self._each(name, found, "json", encoding)
 

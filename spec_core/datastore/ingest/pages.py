@@ -11,14 +11,20 @@ NOT_READ = ("script", "style", "template", "noscript", "svg")
 
 
 def html_text(data: bytes) -> tuple[str, str]:
-    """The text of a page and its encoding, which the page itself may declare."""
-    from bs4 import BeautifulSoup
+    """The text of a page and its encoding, which the page itself may declare.
 
-    soup = BeautifulSoup(data, "html.parser")
+    Raises:
+        Unreadable: as ``decode``.
+    """
+    from bs4 import BeautifulSoup
+    from bs4.dammit import EncodingDetector
+
+    text, encoding = decode(data, EncodingDetector.find_declared_encoding(data, is_html=True) or "")
+    soup = BeautifulSoup(text, "html.parser")
     for element in soup(NOT_READ):
         element.decompose()
     lines = (" ".join(line.split()) for line in soup.get_text("\n").splitlines())
-    return "\n".join(line for line in lines if line), str(soup.original_encoding or "utf-8")
+    return "\n".join(line for line in lines if line), encoding
 
 
 def notebook_text(data: bytes) -> tuple[str, str]:

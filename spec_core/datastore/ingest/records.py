@@ -62,11 +62,14 @@ def json_records(text: str) -> list[Any] | None:
 
     A list of objects or of strings, an object that holds one such list (``{"data": […]}``), a
     single chat, or a single object with a field called like a text.
+
+    Raises:
+        ValueError: it is no JSON, or is nested deeper than can be parsed.
     """
     try:
         value = json.loads(text)
-    except (ValueError, RecursionError):
-        return None
+    except RecursionError as error:
+        raise ValueError("nested too deep") from error
     if messages_of(value):
         return [{"messages": value}]
     if isinstance(value, dict):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections import Counter
 from collections.abc import Callable
@@ -11,9 +12,12 @@ from ...models import Cancelled
 from ..corpus import Document, Skipped
 from .gathered import Gathered
 from .kinds import is_disguised
-from .records import Field
+from .records import SHOWN, Field
+from .text import Guess
 
-MOST_DISGUISED = 100
+MOST_NAMED = 100
+"""Files that a survey names of one sort."""
+OUTSIDE_ASCII = re.compile(r"[^\x00-\x7f]")
 
 
 @dataclass
@@ -30,6 +34,8 @@ class Survey:
         skipped: what was left out, each with its reason.
         fields: that record files offer, in the order met.
         disguised: names that promise another kind than the content is, with that kind.
+        broken: names of JSON files that could not be parsed, and are read as text.
+        guessed: names of files whose encoding was guessed, with the encoding and a passage to judge it by.
         seconds: that reading took.
     """
 
@@ -42,6 +48,8 @@ class Survey:
     skipped: list[Skipped] = field(default_factory=list)
     fields: list[Field] = field(default_factory=list)
     disguised: list[tuple[str, str]] = field(default_factory=list)
+    broken: list[str] = field(default_factory=list)
+    guessed: list[tuple[str, str, str]] = field(default_factory=list)
     seconds: float = 0.0
 
     @property
@@ -63,7 +71,7 @@ def survey(corpus: Gathered, progress: Callable[[float], None] = lambda fraction
         UserError: it passes a limit.
         Cancelled: ``cancelled`` said so.
     """
-    begun, found, before = time.perf_counter(), Survey(skipped=list(corpus.skipped)), ""
+    begun, found, before, passage = time.perf_counter(), Survey(skipped=list(corpus.skipped)), "", ""
     for item in corpus:
         if cancelled():
             raise Cancelled
@@ -75,9 +83,15 @@ def survey(corpus: Gathered, progress: Callable[[float], None] = lambda fraction
         file = item.name.rpartition(" #")[0] if item.kind in ("json", "jsonl", "csv", "tsv", "parquet") else item.name
         if file != before:
             found.files += 1
-            if is_disguised(file, item.kind) and len(found.disguised) < MOST_DISGUISED:
+            if is_disguised(file, item.kind) and len(found.disguised) < MOST_NAMED:
                 found.disguised.append((file, item.kind))
-            before = file
+            if item.broken and len(found.broken) < MOST_NAMED:
+                found.broken.append(file)
+            before, passage = file, ""
+        if isinstance(item.encoding, Guess) and not passage:
+            passage = _passage(item.text)
+            if passage and len(found.guessed) < MOST_NAMED:
+                found.guessed.append((file, str(item.encoding), passage))
         progress(min(found.size / max(corpus.size, 1), 1.0))
     found.fields = list(corpus.fields.found.values())
     found.seconds = time.perf_counter() - begun
@@ -85,9 +99,15 @@ def survey(corpus: Gathered, progress: Callable[[float], None] = lambda fraction
     return found
 
 
+def _passage(text: str) -> str:
+    """Where a text first has a character outside ASCII, in one line; empty where it has none."""
+    odd = OUTSIDE_ASCII.search(text)
+    return "" if odd is None else " ".join(text[max(0, odd.start() - SHOWN // 2):odd.start() + SHOWN // 2].split())
+
+
 def _count(found: Survey, item: Document) -> None:
     found.documents += 1
     found.characters += len(item.text)
     found.kinds[item.kind] += 1
     if item.encoding:
-        found.encodings[item.encoding] += 1
+        found.encodings[str(item.encoding)] += 1

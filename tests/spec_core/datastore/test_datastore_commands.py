@@ -65,6 +65,27 @@ def test_survey_tells_and_builds_nothing(corpus_folder, capsys, stores):
     assert not stores.exists()
 
 
+def test_survey_tells_guesses_and_broken_files(tmp_path, capsys):
+    (tmp_path / "a.txt").write_bytes("un café".encode("latin-1"))
+    (tmp_path / "b.json").write_text('{"text": "unterminated')
+    assert main(["datastore", "survey", str(tmp_path / "a.txt"), str(tmp_path / "b.json")]) == 0
+    printed = capsys.readouterr().out
+    assert "a.txt does not say its encoding. cp1252 is a guess" in printed and "un café" in printed and "b.json is read as text" in printed
+
+
+def test_a_taken_name_says_how_to_replace_it(corpus_folder, capsys):
+    build = ["datastore", "build", str(corpus_folder), "--name", "mine"]
+    assert [main(build), main(build), main([*build, "--replace"])] == [0, 2, 0]
+    assert "--replace" in capsys.readouterr().err
+
+
+def test_what_was_not_looked_up_is_not_said_to_be_missing(corpus_folder, capsys):
+    main(["datastore", "build", str(corpus_folder), "--name", "mine"])
+    capsys.readouterr()
+    assert main(["datastore", "search", "mine", "x", "--min-suffix", "2"]) == 0
+    assert capsys.readouterr().out == "The text is shorter than the shortest suffix (2).\n"
+
+
 def test_build_reads_archives_and_the_chosen_field(tmp_path, capsys):
     with zipfile.ZipFile(tmp_path / "x.zip", "w") as file:
         file.writestr("rows.csv", "a,b\nthe cat,sat\n")

@@ -4,6 +4,7 @@ import codecs
 import csv
 import io
 import json
+import zipfile
 
 import nbformat
 import pyarrow
@@ -175,6 +176,80 @@ def test_encodings_are_told_and_reported(tmp_path, encoding):
     assert list(read(path)[0].values()) == [text]
     (reported,) = survey(gather([path])).encodings
     assert codecs.lookup(reported).name and (reported == "utf-8") == encoding.startswith("utf-8")
+
+
+WESTERN = {
+    "French": "Voilà un café déjà vu, très naïf ; l'élève a mangé des crêpes à Noël, où ça coûte trois sous.",
+    "French words": "café déjà vu naïve", "German": "Die Straße ist für Fußgänger geöffnet; Müller hört schöne Töne über Köln.",
+    "a German word": "Grüße", "Spanish": "¿Dónde está el niño? El año pasado comió piña y jalapeños.", "a Spanish word": "mañana",
+    "Portuguese": "A educação não é opção; João comeu pão e maçã às três horas, amanhã há coração.", "a Portuguese name": "São João",
+    "Italian": "Perché la città è più bella, così però non può essere; è già lunedì.", "Italian words": "è così",
+    "Catalan": "Això és una cançó, col·lecció d'història; l'àrea és gran.", "Swedish": "Räksmörgås på bordet, åtta öar och älgar i Ängelholm.",
+    "Danish": "Rødgrød med fløde på en ø; blåbær og æbler spises også.", "Norwegian": "Blåbærsyltetøy på øya, først så kjører vi hjem.",
+    "Finnish": "Hyvää päivää, älä mene yöllä metsään, äiti.", "Dutch": "Één coördinator, een financiële reünie: geïnteresseerd?",
+    "Icelandic": "Það er gott veður í dag, þú ert góður maður, æðislegt.", "names": "Müller, José, Søren, François, Åke, Núñez",
+    "code": "int größe = 3;  /* données */", "signs": "20° and 5 m² for £5 «à Paris»", "capitals": "ÉTÉ À LA PLAGE, GRÖSSE"}
+OTHERS = {
+    "Czech": ("Příliš žluťoučký kůň úpěl ďábelské ódy; český řetězec.", ("cp1250",)),
+    "Polish": ("Zażółć gęślą jaźń; proszę państwa, książka jest świetna, że aż.", ("cp1250",)),
+    "Hungarian": ("Árvíztűrő tükörfúrógép, a magyar nyelv őrült jó, győzelem.", ("cp1250", "iso8859-2")),
+    "Lithuanian": ("Lietuvių kalba yra graži, ąžuolas, šuo, žąsis ir čia gyvena žmonės.", ("cp1257",)),
+    "Turkish": ("Türkçe güzel bir dildir, şu ağaç ışık ve İstanbul'da yağmur yağıyor.", ("cp1254",)),
+    "Russian": ("Съешь ещё этих мягких французских булок, да выпей чаю.", ("cp1251", "iso8859-5", "cp866")),
+    "Greek": ("Η ελληνική γλώσσα είναι πολύ όμορφη και παλιά.", ("cp1253",)),
+    "Arabic": ("مرحبا بالعالم هذا نص عربي للاختبار فقط.", ("cp1256",)),
+    "Japanese": ("これは日本語の文章です。文字コードの判定を確かめるために使います。", ("shift_jis", "euc-jp", "utf-16")),
+    "Chinese": ("这是一段简体中文的文字，用来测试编码的判断是否正确。", ("gb18030", "utf-16")),
+    "Traditional Chinese": ("這是一段繁體中文的文字，用來測試編碼的判斷是否正確。", ("big5",)),
+    "Korean": ("이것은 한국어 문장입니다. 인코딩 판별을 시험합니다.", ("euc-kr",)),
+    "Western with a mark": ("café déjà vu", ("utf-16", "utf-8-sig"))}
+
+
+@pytest.mark.parametrize("lines", [1, 3, 10, 300])
+@pytest.mark.parametrize("language", WESTERN)
+def test_western_texts_are_read_right_however_short(tmp_path, language, lines):
+    text = (WESTERN[language] + "\n") * lines
+    data = text.encode("latin-1")
+    assert list(read(written(tmp_path, "a.txt", data))[0].values()) == [text]
+    assert list(read(written(tmp_path, "a.html", b"<p>" + data + b"</p>"))[0].values()) == ["\n".join(
+        " ".join(line.split()) for line in text.splitlines())], "a page that declares nothing"
+
+
+@pytest.mark.parametrize("lines", [1, 3, 20])
+@pytest.mark.parametrize(("language", "encoding"), [(name, encoding) for name, (_, all) in OTHERS.items() for encoding in all])
+def test_what_is_not_western_is_not_taken_for_it(tmp_path, language, encoding, lines):
+    text = (OTHERS[language][0] + "\n") * lines
+    assert list(read(written(tmp_path, "a.txt", text.encode(encoding)))[0].values()) == [text]
+
+
+def test_a_guess_is_told_and_shows_the_text(tmp_path):
+    folder = tmp_path / "c"
+    folder.mkdir()
+    written(folder, "a.txt", ("plain\n" * 99 + "un café noir").encode("latin-1"))
+    written(folder, "b.jsonl", (json.dumps({"text": "plain"}) + "\n" + json.dumps({"text": "déjà"}, ensure_ascii=False)).encode("latin-1"))
+    written(folder, "c.html", "<p>où".encode("latin-1"))
+    for name, data in (("marked.txt", "café".encode("utf-16")), ("utf8.txt", "café"), ("ascii.txt", "cafe"),
+                       ("declared.html", '<meta charset="latin-1">é'.encode("latin-1"))):
+        written(folder, name, data)
+    guessed = {name: (encoding, passage) for name, encoding, passage in survey(gather([folder])).guessed}
+    assert {name: encoding for name, (encoding, _) in guessed.items()} == dict.fromkeys(["c/a.txt", "c/b.jsonl", "c/c.html"], "cp1252")
+    assert "café noir" in guessed["c/a.txt"][1] and guessed["c/b.jsonl"][1] == "déjà" and guessed["c/c.html"][1] == "où"
+
+
+def test_a_page_is_not_believed_to_be_in_what_it_cannot_be(tmp_path):
+    for declared in ("utf-16", "utf-8", "nonsense", "rot13"):
+        page = f'<meta charset="{declared}"><p>Ça va déjà'.encode("latin-1")
+        assert list(read(written(tmp_path, "a.html", page))[0].values()) == ["Ça va déjà"], declared
+
+
+@pytest.mark.parametrize(("text", "broken"), [('{"text": "unterminated', True), ("[" * 5000 + "]" * 5000, True), ("no JSON", True),
+                                              ('{"a": 1} {"b": 2}', True), ('{"name": "package"}', False), ("[1, 2]", False)])
+def test_json_that_cannot_be_parsed_is_announced(tmp_path, text, broken):
+    with zipfile.ZipFile(tmp_path / "x.zip", "w") as file:
+        file.writestr("a.JSON", text)
+    for path, name in ((written(tmp_path, "a.json", text), "a.json"), (tmp_path / "x.zip", "x.zip/a.JSON")):
+        found = survey(gather([path]))
+        assert found.documents == 1 and found.broken == ([name] if broken else []) and not found.disguised
 
 
 def test_a_long_ascii_head_does_not_hide_the_encoding(tmp_path):

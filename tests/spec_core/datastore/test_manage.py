@@ -84,7 +84,7 @@ def test_rename_and_delete(built, stores, tokenizer):
     rename_store("mine", "yours")
     assert names() == os.listdir(stores) == ["yours"] and open_store("yours").token_count == built.token_count
     build_store(Texts(["other"]), "mine", tokenizer)
-    for act, key in ((lambda: rename_store("yours", "mine"), "datastore.rename_taken"),
+    for act, key in ((lambda: rename_store("yours", "mine"), "datastore.name_taken"),
                      (lambda: rename_store("yours", "../up"), "datastore.bad_name"),
                      (lambda: rename_store("none", "x"), "datastore.unknown"),
                      (lambda: delete_store("none"), "datastore.unknown"),
@@ -95,6 +95,39 @@ def test_rename_and_delete(built, stores, tokenizer):
         assert error.value.key == key
     delete_store("yours")
     assert os.listdir(stores) == ["mine"]
+
+
+@pytest.mark.parametrize(("name", "key"), [
+    *((name, "datastore.reserved_name") for name in ("con", "CON", "prn", "Aux", "nul", "com1", "COM9", "lpt1", "nul.txt", "con .x", "com¹")),
+    *((name, "datastore.name_case") for name in ("Mine", "MINE", "STRASSE")),
+    *((name, None) for name in ("console", "com", "com10", "x con", "auxiliary.txt", "mine2"))])
+def test_every_disk_can_keep_every_name(built, tmp_path, tokenizer, name, key):
+    build_store(Texts(["street"]), "straße", tokenizer)
+    build_store(Texts(["other"]), "other", tokenizer)
+    path = exported(tmp_path)
+    before = names()
+    for act in (lambda: build_store(Texts(["x"]), name, tokenizer), lambda: rename_store("other", name),
+                lambda: build_store(Texts(["x"]), name, tokenizer, replace=True), lambda: import_store(path, name)):
+        if key is None:
+            act()
+            if name in names():
+                delete_store(name)
+            if "other" not in names():
+                build_store(Texts(["other"]), "other", tokenizer)
+            continue
+        with pytest.raises(StoreError) as error:
+            act()
+        assert error.value.key == key
+    assert names() == before
+
+
+def test_a_store_may_change_the_case_of_its_own_name_and_an_old_one_keeps_its(built, stores):
+    rename_store("mine", "Mine")
+    assert names() == ["Mine"]
+    os.rename(stores / "Mine", stores / "con")  # of a lab that did not mind
+    assert [store.problem for store in listed()] == [None] and open_store("con")
+    rename_store("con", "mine")
+    assert names() == ["mine"]
 
 
 def test_verify_finds_a_changed_byte(built):
