@@ -60,7 +60,9 @@ def _retrieval(details: Mapping[str, Any]) -> list[Fact]:
     lengths = [attempt["length"] for attempt in details.get("attempts", [])]
     if source in ("suffix", "fusion"):
         return [_fact(f"no_match.{source}")]
-    return [_fact(f"no_match.{place}_even", count=min(lengths))] if lengths else [_fact(f"no_match.{place}")]
+    if lengths:
+        return [_fact(f"no_match.{place}_even", count=min(lengths))]
+    return [_fact("no_match.rest_short" if place == "rest" else f"no_match.{place}")]  # REST looks up unless it is too short
 
 
 def _drafting(n: int, details: Mapping[str, Any]) -> list[Fact]:

@@ -108,7 +108,7 @@ MATCHED = {"matched": 2, "hits": 3, "attempts": [{"length": 2, "hits": 3, "sourc
      ["match", "hits.rest", "match", "hits.context"]),
     ({"source": "fusion", "matches": {"context": {"length": 2, "hits": 3}, "rest": {"length": 0, "hits": 0}}} | MATCHED,
      ["match", "hits.context"]),
-    ({"source": "rest", "hits": 0, "attempts": []}, ["no_match.rest"]),
+    ({"source": "rest", "hits": 0, "attempts": []}, ["no_match.rest_short"]),
     ({"source": "prompt-lookup", "hits": 0, "attempts": [{"length": 1, "hits": 0}]}, ["no_match.context_even"]),
     ({"source": "context", "hits": 0, "attempts": []}, ["no_match.context"]),
     ({"source": "suffix", "hits": 0, "attempts": []}, ["no_match.suffix"]),
