@@ -41,7 +41,7 @@ WAYS: dict[str, dict] = {
 
 @dataclass
 class Tally:
-    """What one way has done so far."""
+    """What one way has done so far; ``seconds`` are those of a token there and back, one for each prompt."""
 
     seconds: list[float] = field(default_factory=list)
     tokens: int = 0
@@ -97,7 +97,7 @@ def measure(prompts: list[Prompt], ways: dict[str, dict], common: dict) -> dict[
                     tallies[way].count(steps)
                     outputs[way] = [token for step in steps for token in step.committed.ids]
         for way, tally in tallies.items():
-            tally.seconds.append(seconds[way])
+            tally.seconds.append(seconds[way] / len(outputs[way]))  # samples end where they end
             tally.different += outputs[way] != outputs[PLAIN]
     return tallies
 
