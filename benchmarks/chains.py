@@ -15,12 +15,11 @@ import spec_core.runtime as runtime  # before torch
 
 import argparse
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 import torch
 
-from benchmarks.outputs import Output, generate_outputs
+from benchmarks.outputs import Output, add_options, generate_outputs, place_of
 from benchmarks.prompts import read_prompts
 from spec_core import draft_models, lab, models
 from spec_core.drafters.budget import cost_curve
@@ -44,24 +43,19 @@ POLICIES = (*(Policy(length) for length in (2, 4, 5, 6)), *(Policy(4, p) for p i
 def main() -> None:
     """Draft once, walk with every policy, print a table for each set."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--prompts", help="folder of prompts (see benchmarks/prompts.py)")
-    parser.add_argument("--limit", type=int, help="prompts of each set (default: all)")
-    parser.add_argument("--new-tokens", type=int, default=128)
-    parser.add_argument("--dtype", default="float32", choices=["float32", "bfloat16"], help="of the target and its cost curve")
+    add_options(parser)
     parser.add_argument("--draft-model", default="nano", help="with the target's tokenizer")
     parser.add_argument("--cost", type=float, default=0.06, help="of a drafted token, in plain steps (see benchmarks.draft_models)")
-    parser.add_argument("--outputs", type=Path, help="file that keeps the greedy outputs (default: in the lab's cache)")
     options = parser.parse_args()
     target = lab.load_target(models.DEFAULT, options.dtype)
     model = draft_models.load(options.draft_model, target, options.dtype)
     costs = cost_curve(target).upto(LONGEST)
-    kept = options.outputs or models.cache_folder() / f"outputs-{options.dtype}-{options.new_tokens}.jsonl"
     print(f"{runtime.describe_machine()}\n{options.draft_model} for {models.DEFAULT}, {options.dtype}, greedy, "
           f"{options.new_tokens} new tokens, a drafted token costs {options.cost:.1%}\n"
           f"v(n): {', '.join(f'{cost:.2f}' for cost in costs)}")
     for name, prompts in read_prompts(options.prompts, options.limit).items():
         ids = [(name, p.id, lab.encode_prompt(target, p.text, p.chat)) for p in prompts]
-        outputs = generate_outputs(kept, ids, options.new_tokens, target.dtype)
+        outputs = generate_outputs(place_of(options), ids, options.new_tokens, target.dtype)
         report(name, outputs, [chains(model, output) for output in outputs], costs, options.cost)
 
 

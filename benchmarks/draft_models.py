@@ -26,7 +26,7 @@ from spec_core.trace import Step
 
 PLAIN = "plain"
 ALWAYS_5 = {"length": 5, "stop_below": 0.0}
-"""A chain that never stops early: its agreement is the drafter's own, whatever stops it."""
+"""A chain that never stops early: its agreement and its cost are those of the model alone."""
 WAYS: dict[str, dict] = {
     PLAIN: {"drafter": "none"},
     "draft-model": {"drafter": "draft-model", "draft_model": "nano"},

@@ -15,14 +15,13 @@ import spec_core.runtime as runtime  # before torch
 
 import argparse
 import gc
-from pathlib import Path
 from statistics import median
 from time import perf_counter
 from typing import Any
 
 import numpy as np
 
-from benchmarks.outputs import Output, generate_outputs, simulate
+from benchmarks.outputs import Output, add_options, generate_outputs, place_of, simulate
 from benchmarks.prompts import read_prompts
 from spec_core import lab, models
 from spec_core.acceptance import RULES
@@ -39,14 +38,10 @@ DRAFTERS = ("prompt-lookup", "rest", "context", "suffix", "fusion")
 def main() -> None:
     """Measure and print the tables."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--prompts", help="folder of prompts (see benchmarks/prompts.py)")
-    parser.add_argument("--limit", type=int, help="prompts of each set (default: all)")
-    parser.add_argument("--new-tokens", type=int, default=128)
-    parser.add_argument("--dtype", default="float32", choices=["float32", "bfloat16"], help="of target and cost curve")
+    add_options(parser)
     parser.add_argument("--drafters", nargs="+", default=DRAFTERS, choices=DRAFTERS)
     parser.add_argument("--budgets", nargs="+", default=["16", "64", "auto"])
     parser.add_argument("--datastore", default=lab.DEFAULT_DATASTORE)
-    parser.add_argument("--outputs", type=Path, help="file that keeps the greedy outputs (default: in the lab's cache)")
     parser.add_argument("--real", type=int, default=0, metavar="N", help="real runs of N prompts of each set")
     options = parser.parse_args()
     bench = Bench(options)
@@ -70,7 +65,7 @@ class Bench:
         self.costs = cost_curve(self.target)
         self.store = lab.open_datastore(options.datastore, self.target)
         self.new_tokens = options.new_tokens
-        self.outputs = options.outputs or models.cache_folder() / f"outputs-{options.dtype}-{options.new_tokens}.jsonl"
+        self.outputs = place_of(options)
         self.ways: list[tuple[str, dict[str, Any]]] = [
             (name, {"budget": budget} if "budget" in KINDS[name].settings else {})
             for name in options.drafters

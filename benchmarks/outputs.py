@@ -6,6 +6,7 @@ without the target: a draft node is accepted where it is the output's next token
 
 from __future__ import annotations
 
+import argparse
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
@@ -33,6 +34,22 @@ class Output:
     id: str
     prompt: list[int]
     output: list[int]
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Options of a script that simulates over outputs: which prompts, how many tokens, and where they are kept."""
+    parser.add_argument("--prompts", help="folder of prompts (see benchmarks/prompts.py)")
+    parser.add_argument("--limit", type=int, help="prompts of each set (default: all)")
+    parser.add_argument("--new-tokens", type=int, default=128)
+    parser.add_argument("--dtype", default="float32", choices=["float32", "bfloat16"], help="of target and cost curve")
+    parser.add_argument("--outputs", type=Path, help="file that keeps the greedy outputs (default: in the lab's cache)")
+
+
+def place_of(options: argparse.Namespace) -> Path:
+    """The file that keeps the outputs which these options ask for."""
+    from spec_core import models
+
+    return options.outputs or models.cache_folder() / f"outputs-{options.dtype}-{options.new_tokens}.jsonl"
 
 
 def read_outputs(path: Path) -> dict[tuple[str, str], Output]:
