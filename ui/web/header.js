@@ -10,7 +10,11 @@ lab.header = ({ element, speak }) => {
     document.title = lab.say("page.title");
     if (remember) {
       lab.remember("language", lab.language);
-      if (lab.asked.has("lang")) lab.address({ lang: lab.language });
+      const params = new URLSearchParams(location.search);
+      if (params.has("lang")) {
+        params.set("lang", lab.language);
+        lab.address(params);
+      }
     }
     speak({ language: lab.language });
   }

@@ -36,20 +36,21 @@ const lab = {
     for (const listener of listeners[event]) listener(value);
   },
 
-  /** Set or, with null, remove parameters of the page's address, without a new history entry. */
-  address(changes) {
+  /** Give the page these parameters in its address, without a new history entry. */
+  address(params) {
     const url = new URL(location.href);
-    for (const [name, value] of Object.entries(changes)) {
-      if (value === null || value === undefined) url.searchParams.delete(name);
-      else url.searchParams.set(name, value);
-    }
+    url.search = params;
     if (url.href !== location.href) history.replaceState(history.state, "", url);
   },
 
-  /** Name in the page's address what is on screen, and nothing else: a reload, or a copied link, comes back to it. Language and look stay. */
+  /**
+   * Name in the page's address what is on screen, and nothing else: a reload, or a copied link, comes back to it.
+   * Language and look stay, and come first: one view has one address, whatever stood there before.
+   */
   place(place) {
-    const others = [...new URL(location.href).searchParams.keys()].filter((name) => name !== "lang" && !name.startsWith("__"));
-    lab.address({ ...Object.fromEntries(others.map((name) => [name, null])), ...place });
+    const stays = [...new URLSearchParams(location.search)].filter(([name]) => name === "lang" || name.startsWith("__"));
+    const named = Object.entries(place).filter(([, value]) => value !== null && value !== undefined);
+    lab.address(new URLSearchParams([...stays, ...named]));
   },
 
   /** A whole number of the address that the page was opened with; null where it is none. */
