@@ -68,11 +68,17 @@ class TreeCache(Cache):
         """Put (1, heads, n, dim) behind all rows; returns views (1, heads, length + pending + n, dim)."""
         begin = self.length + self.pending
         end = begin + keys.shape[-2]
+        buffer = self.room_for(keys)
+        buffer[layer, 0, :, begin:end] = keys[0]
+        buffer[layer, 1, :, begin:end] = values[0]
+        return buffer[layer, 0, None, :, :end], buffer[layer, 1, None, :, :end]
+
+    def room_for(self, keys: torch.Tensor) -> torch.Tensor:
+        """The buffer (layers, 2, heads, capacity, dim) of keys and values, with room for (1, heads, n, dim) behind all rows."""
+        end = self.length + self.pending + keys.shape[-2]
         if self._buffer is None or end > self._buffer.shape[3] or self._buffer.dtype != keys.dtype:
             self._grow(keys, end)
-        self._buffer[layer, 0, :, begin:end] = keys[0]
-        self._buffer[layer, 1, :, begin:end] = values[0]
-        return self._buffer[layer, 0, None, :, :end], self._buffer[layer, 1, None, :, :end]
+        return self._buffer
 
     def _grow(self, keys: torch.Tensor, needed: int) -> None:
         _, heads, _, dim = keys.shape

@@ -25,10 +25,13 @@ from ..models import IsCancelled, Progress
 from ..target import TargetModel
 from .copying import copy_hints
 from .nano_model import NanoConfig, NanoModel
+from .nano_row import CompiledRow
 
 WINDOW = 448
 HINT_REACH = 2048
 """Tokens back that copying hints look."""
+FEW = 3
+"""On a CPU, so many rows are faster one by one, compiled, than together in torch."""
 
 
 def load_nano(name: str, folder: Path, target: TargetModel, progress: Progress, cancelled: IsCancelled) -> NanoLanguageModel:
@@ -51,8 +54,7 @@ def load_nano(name: str, folder: Path, target: TargetModel, progress: Progress, 
     model = NanoModel(NanoConfig(**about["config"]))
     model.load_state_dict(weights)
     vocabulary = torch.from_numpy(np.load(folder / "vocabulary.npy").astype(np.int64))
-    # so small a model is not bound by memory, and on a CPU its layers are quicker in float32
-    dtype = torch.float32 if target.device.type == "cpu" else target.dtype
+    dtype = torch.float32 if target.device.type == "cpu" else target.dtype  # which so small layers are quicker in
     return NanoLanguageModel(name, model.to(target.device, dtype), tokenizer, embeddings.to(target.device, dtype),
                              about["scale"], vocabulary.to(target.device))
 
@@ -95,6 +97,9 @@ class NanoLanguageModel:
         rows = embeddings[vocabulary] / scale
         self._head = torch.nn.Linear(rows.shape[1], len(rows), bias=False, dtype=rows.dtype, device=rows.device)
         self._head.weight = torch.nn.Parameter(rows, requires_grad=False)
+        self._row = None
+        if rows.device.type == "cpu" and rows.dtype == torch.float32:
+            self._row = CompiledRow(model, self._head, embeddings, vocabulary)
         self.cache = _History(model.config.layers)
 
     def read(self, tokens: Sequence[int]) -> torch.Tensor | None:
@@ -121,14 +126,28 @@ class NanoLanguageModel:
         hints = np.concatenate([copy_hints(path, len(path) - 1) for path in paths], axis=1)
         return self._run(tokens, hints, mask, positions, logits_to_keep), mask
 
-    @torch.inference_mode()
     def _run(self, tokens: Sequence[int], hints: np.ndarray, mask: np.ndarray, positions: np.ndarray,
              logits_to_keep: int) -> torch.Tensor:
         """Logits (kept, vocabulary) of new rows with these copying hints (2, n)."""
+        visible = self._visible(mask, positions)
+        if self._row is None or len(tokens) > FEW:
+            return self._run_layers(tokens, hints, visible, positions, logits_to_keep)
+        kept, behind = logits_to_keep or len(tokens), visible.shape[1] - len(tokens)
+        logits = np.full((kept, self.vocab_size), -np.inf, dtype=np.float32)
+        for i, (token, hint, match) in enumerate(zip(tokens, *hints.tolist(), strict=True)):
+            into = i - (len(tokens) - kept)
+            self._row.read(token, hint, match, int(positions[i]), self.cache, visible[i, :behind + i + 1],
+                           logits[into] if into >= 0 else None)
+        return torch.from_numpy(logits)
+
+    @torch.inference_mode()
+    def _run_layers(self, tokens: Sequence[int], hints: np.ndarray, visible: np.ndarray, positions: np.ndarray,
+                    logits_to_keep: int) -> torch.Tensor:
+        """The same through torch's layers, all rows at once."""
         cache, device = self.cache, self._vocabulary.device
         ids, (hinted, lengths) = torch.tensor([tokens], device=device), torch.from_numpy(hints).to(device)
         features, copy = self._model(self._embeddings[ids], self._embeddings[hinted[None]], lengths[None],
-                                     torch.from_numpy(positions)[None].to(device), self._mask(mask, positions), cache.layers)
+                                     torch.from_numpy(positions)[None].to(device), self._mask(visible), cache.layers)
         cache.append(positions.tolist())
         hinted, lengths, copy = hinted[-logits_to_keep:], lengths[-logits_to_keep:], copy[0, -logits_to_keep:]
         scores = self._head(features[0, -logits_to_keep:]).float()
@@ -138,14 +157,17 @@ class NanoLanguageModel:
         logits[torch.arange(len(scores), device=device), hinted] += copy.float() * (lengths > 0)
         return logits
 
-    def _mask(self, mask: np.ndarray, positions: np.ndarray) -> torch.Tensor | None:
-        """Over the committed rows in reach, then pending and new ones; None where a lone row sees them all."""
+    def _visible(self, mask: np.ndarray, positions: np.ndarray) -> np.ndarray:
+        """bool (n, keys): which of the committed rows in reach, then of the pending and new ones, each new row sees."""
         cache = self.cache
         reach = max(0, min(cache.length, WINDOW - 1 - int(positions.min()) + cache.length))
         cache.reach = reach + mask.shape[1]
         near = positions[:, None] - np.arange(cache.length - reach, cache.length) < WINDOW
-        visible = np.concatenate([near, mask], axis=1)
-        if len(mask) == 1 and visible.all():
+        return np.concatenate([near, mask], axis=1)
+
+    def _mask(self, visible: np.ndarray) -> torch.Tensor | None:
+        """What is added to the scores of attention; None where a lone row sees all."""
+        if len(visible) == 1 and visible.all():
             return None
         dtype = self._model.token_in.weight.dtype
         attend = torch.zeros(visible.shape, dtype=dtype).masked_fill_(torch.from_numpy(~visible), torch.finfo(dtype).min)

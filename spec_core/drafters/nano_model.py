@@ -53,7 +53,7 @@ class NanoModel(nn.Module):
         half = config.width // config.heads // 2
         self.register_buffer("ones", torch.ones(config.width), persistent=False)
         # no buffers: those would be rounded with the parameters
-        self._rates = (config.rope_base ** (-torch.arange(half) / half)).repeat(2)
+        self.rates = (config.rope_base ** (-torch.arange(half) / half)).repeat(2)
         self._signs = torch.tensor([-1.0, 1.0]).repeat_interleave(half)
 
     def forward(self, tokens: torch.Tensor, hints: torch.Tensor, lengths: torch.Tensor, positions: torch.Tensor,
@@ -79,7 +79,7 @@ class NanoModel(nn.Module):
 
     def _rotation(self, positions: torch.Tensor, dtype: torch.dtype) -> tuple[torch.Tensor, torch.Tensor]:
         """Cosines, and sines with the sign of the half that they are added to, (batch, n, 1, 1, dim)."""
-        rates, signs = self._rates.to(positions.device), self._signs.to(positions.device)
+        rates, signs = self.rates.to(positions.device), self._signs.to(positions.device)
         angles = positions[..., None, None, None].float() * rates
         return angles.cos().to(dtype), (angles.sin() * signs).to(dtype)
 

@@ -15,6 +15,7 @@ from spec_core.drafters.draft_model import DraftModelDrafter
 from spec_core.drafters.multi_candidate import MultiCandidateDrafter
 from spec_core.drafters.nano import NanoLanguageModel, load_nano
 from spec_core.drafters.nano_model import NanoConfig, NanoModel
+from spec_core.drafters.nano_row import _rounded
 from spec_core.draws import Draws
 from spec_core.processors import Processors, Sampling
 from spec_core.tree import DraftTree
@@ -24,6 +25,12 @@ from tests.tiny import tiny_llama
 VOCAB = 13
 SHAPE = NanoConfig(embedding=16, width=32, layers=2, heads=2, feed_forward=48)
 TRIMMED = [0, 1, 2, 4, 5, 7, 8, 9, 11]
+
+
+@pytest.fixture(autouse=True, params=[0, 3], ids=["layers", "compiled"])
+def few(request, monkeypatch):
+    """Everything with and without the compiled row."""
+    monkeypatch.setattr("spec_core.drafters.nano.FEW", request.param)
 
 
 def nano(seed: int = 0) -> NanoLanguageModel:
@@ -74,6 +81,35 @@ def test_the_cache_follows_what_was_committed():
         assistant.read_nodes(tree, [0, 1])
         assistant.commit(committed)
         torch.testing.assert_close(assistant.begin(), next_logits(tokens + committed))
+
+
+@pytest.mark.parametrize("window", [448, 6])
+def test_the_compiled_row_computes_what_the_layers_compute(window, few, monkeypatch):
+    monkeypatch.setattr("spec_core.drafters.nano.WINDOW", window)
+    rng = np.random.default_rng(1)
+    tokens = rng.integers(0, VOCAB, 30).tolist() + [1, 12, 1, 12, 1]  # 12 is hinted, and never emitted
+    parents = [-1, -1, 0, 1, 2]
+    mask = DraftTree(tuple(tokens[:5]), tuple(parents)).mask[1:, 1:]
+    found = []
+    for at_most in (0, len(parents)):
+        monkeypatch.setattr("spec_core.drafters.nano.FEW", at_most)
+        model = nano()
+        model.read(tokens)
+        depths = mask.sum(axis=1)
+        found.append(model.forward(tokens[:5], mask, len(tokens) - 1 + depths)[0])
+    assert not torch.equal(*found), "two ways to compute, so not the very same bits"
+    torch.testing.assert_close(*found)
+
+
+def test_rounding_moves_a_weight_by_half_a_step_at_most():
+    torch.manual_seed(0)
+    layer = torch.nn.Linear(40, 7, bias=False).requires_grad_(False)
+    layer.weight[3] = 0.0  # a row of nothing stays one
+    before = layer.weight.clone()
+    rounded = _rounded(layer)
+    steps = before.abs().amax(1, keepdim=True) / 127
+    assert ((layer.weight - before).abs() <= steps / 2 + 1e-9).all()
+    torch.testing.assert_close(torch.from_numpy(rounded.values) * torch.from_numpy(rounded.scales)[:, None], layer.weight)
 
 
 def test_only_the_trimmed_vocabulary_is_drafted():
