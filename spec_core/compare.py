@@ -59,6 +59,7 @@ class Lane:
         request: how; its prompt is filled in.
         baseline: the plain lane that it is compared with; None for a plain lane.
         telling: what else of the request its name says, because lanes differ in it.
+        number: which of the lanes that are all alike it is.
 
     Attributes:
         runs: (prompt, repetition) → the trace of a run that went to its end.
@@ -68,17 +69,21 @@ class Lane:
     request: lab.Request
     baseline: Lane | None = None
     telling: Sequence[str] = ()
+    number: int = 1
     runs: dict[tuple[int, int], Trace] = field(default_factory=dict)
     error: Exception | None = None
 
     @property
     def name(self) -> str:
         """Its drafter, the settings that are not the default ones, and what tells it from other lanes."""
-        return lane_name(self.request, self.telling)
+        return self._numbered(lane_name(self.request, self.telling))
 
     def label(self, language: str) -> str:
         """The same, as the catalogue of a language calls it."""
-        return lane_label(self.request, self.telling, language)
+        return self._numbered(lane_label(self.request, self.telling, language))
+
+    def _numbered(self, name: str) -> str:
+        return f"{name} ({self.number})" if self.number > 1 else name
 
     def pairs(self) -> list[tuple[int, Trace, Trace]]:
         """(prompt, baseline's run, own run) of each prompt and repetition that both have."""
@@ -239,7 +244,9 @@ def _with_baselines(requests: Sequence[lab.Request]) -> list[Lane]:
         alone = plain_request(replace(request, prompt=""))
         baseline = plain.setdefault(repr(alone), Lane(alone, telling=[n for n in differing if _matters(n, alone)]))
         if request.drafter != PLAIN:
-            others.append(Lane(request, baseline, [name for name in differing if _matters(name, request)]))
+            lane = Lane(request, baseline, [name for name in differing if _matters(name, request)])
+            lane.number += sum(lane_name(other.request, other.telling) == lane.name for other in others)
+            others.append(lane)
     return [*plain.values(), *others]
 
 

@@ -225,6 +225,12 @@ def test_the_label_of_a_lane_is_the_catalogue_s_and_tells_lanes_apart_as_its_nam
     assert "Length schedule Heuristic" in shown[0][-2] and "Acceptance rule Typical acceptance, Medusa" in shown[0][-3]
 
 
+def test_lanes_that_are_all_alike_are_numbered():
+    lanes = Comparison([LOOKUP, LOOKUP, replace(LOOKUP, drafter="context"), LOOKUP], ["a"], 1).lanes
+    assert [lane.name for lane in lanes] == ["plain", "prompt-lookup", "prompt-lookup (2)", "context", "prompt-lookup (3)"]
+    assert len({lane.label("zh") for lane in lanes}) == len(lanes)
+
+
 def test_nothing_measured_has_no_figures():
     lane = Comparison([LOOKUP], ["a"], 1).lanes[1]
     assert figures(lane) is None and lane.typical_run(0) is None and spread([]) is None and hit_rate([]) == 0.0
