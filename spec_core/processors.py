@@ -81,18 +81,27 @@ class Processors:
         if s.top_k and s.top_k < len(scores):
             kth = np.partition(scores, -s.top_k)[-s.top_k]
             scores[scores < kth] = -np.inf
-        if s.top_p < 1.0:
-            order = np.argsort(scores, kind="stable")
-            dropped = np.cumsum(softmax(scores[order])) <= 1 - s.top_p
-            dropped[-1] = False
-            scores[order[dropped]] = -np.inf
-        return softmax(scores)
+        return softmax(scores) if s.top_p == 1.0 else _nucleus(scores, s.top_p)
 
     def plain(self, logits: torch.Tensor, path: Sequence[int]) -> np.ndarray:
         """What to show of a row: p, or at temperature 0, where p is one-hot, the softmax of the scores as float32."""
         if self.sampling.temperature == 0.0:
             return softmax(self.scores(logits, path), np.float32)
         return self.probabilities(logits, path)
+
+
+def _nucleus(scores: np.ndarray, top_p: float) -> np.ndarray:
+    """The softmax, of the most probable tokens only: the least probable ones with at most 1 − top_p together get none."""
+    p = softmax(scores)
+    # those below an equal share of what goes add up to less than that, so they need not be sorted
+    likely = np.flatnonzero(p >= (1 - top_p) / len(p))
+    rising = likely[np.argsort(scores[likely], kind="stable")]
+    goes = p.sum() - p[likely].sum() + np.cumsum(p[rising]) <= 1 - top_p
+    goes[-1] = False
+    kept = rising[~goes]
+    p[:] = 0.0
+    p[kept] = softmax(scores[kept])
+    return p
 
 
 def float32_row(logits: torch.Tensor) -> np.ndarray:

@@ -19,14 +19,15 @@ def draw_candidates(q: np.ndarray, k: int, replacement: bool, draws: Draws) -> l
     Source: Yang et al., "Multi-Candidate Speculative Decoding" (2024), §4.
     """
     tokens: list[int] = []
-    rest = q.copy()
+    possible = np.flatnonzero(q)  # a trimmed vocabulary's are few
+    rest = q[possible]
     for _ in range(k):
         if not rest.any():
             break
-        token = draws.choose(rest)
-        tokens.append(token)
+        drawn = draws.choose(rest)
+        tokens.append(int(possible[drawn]))
         if not replacement:
-            rest[token] = 0.0
+            rest[drawn] = 0.0
     return tokens
 
 
@@ -58,7 +59,7 @@ class ChainDraws:
             return None
         if self._processors.sampling.temperature == 0.0:
             return likeliest, None, float(q[likeliest])
-        token = self._draws.choose(q)
+        token, = draw_candidates(q, 1, True, self._draws)
         return token, q, float(q[token])
 
 

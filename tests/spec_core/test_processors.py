@@ -38,6 +38,18 @@ def test_probabilities_equal_those_of_transformers(sampling):
         assert found.sum() == pytest.approx(1.0, abs=1e-12)
 
 
+@pytest.mark.parametrize("top_p", [1e-6, 0.3, 0.8, 0.95, 0.9999])
+def test_top_p_keeps_what_transformers_keeps_of_a_large_vocabulary(top_p):
+    generator = torch.Generator().manual_seed(3)
+    for spread in (0.1, 1.0, 5.0):
+        logits = torch.randn(5000, generator=generator) * spread
+        logits[::3] = -torch.inf  # what a trimmed drafter never says
+        expected = TopPLogitsWarper(top_p)(None, logits[None].clone())[0]
+        found = Processors(Sampling(1.0, top_p=top_p), 5000).probabilities(logits, [])
+        assert np.array_equal(found > 0, torch.isfinite(expected).numpy())
+        assert torch.allclose(torch.from_numpy(found), expected.softmax(-1).double(), atol=1e-6)
+
+
 def test_greedy_is_one_hot_after_the_penalty():
     processors = Processors(Sampling(0.0, repetition_penalty=2.0), 4)
     processors.reset([0])
