@@ -42,7 +42,9 @@
       SP.setText(this.rule, this.known("name") === "other" ? rule : this.words.say(`player.rule.name.${rule}`));
       this.rule.hidden = !rule;
       const certain = run?.acceptance.temperature === 0 && view?.decisions.some(({ values }) => "q" in values);
-      SP.setText(this.certain, certain ? ` · ${this.words.say("player.rule.certain")}` : "");
+      const why = certain ? this.words.say("player.rule.certain") : "";
+      this.certain.title = why;
+      SP.setText(this.certain, why && ` · ${why}`);
       this.list.replaceChildren(...(view?.decisions ?? []).map((decision) => this.chip(decision)));
       requestAnimationFrame(() => this.countMore()); // laid out by then
     }

@@ -53,7 +53,7 @@
     runName(run) {
       if (!run) return "";
       const target = [run.target.name, run.target.dtype].filter(Boolean).join(" ");
-      return [target, run.drafter.name, run.datastore?.name].filter(Boolean).join(" · ");
+      return [target, run.drafter.name, run.drafter.model, run.datastore?.name].filter(Boolean).join(" · ");
     }
 
     renderProgress({ state, fraction }) {

@@ -484,8 +484,9 @@ def test_a_saved_run_opens_in_replay(open_page: OpenPage, tmp_path: Path):
 
     broken = tmp_path / "broken.json"
     broken.write_text('{"format": "speculation-trace", "version": 99}', encoding="utf-8")
-    replay.locator('input[type="file"]').set_input_files(broken)
-    expect(replay.locator('[data-part="problem"]')).to_contain_text("version 99")
+    replay.locator('input[type="file"]').set_input_files([broken, saved, worse])
+    problems = replay.locator('[data-part="problem"] > *')
+    expect(problems).to_have_text([re.compile("^broken.json: .*version 99"), re.compile("^worse.json: This is not a trace")])
     replay.locator(".lab-choice").first.click()
     expect(replay.locator(".lab-choice").first).to_have_attribute("aria-pressed", "true")
     expect(replay.locator('[data-part="problem"]')).to_have_text("")

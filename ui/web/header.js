@@ -43,7 +43,7 @@ lab.header = ({ element, speak }) => {
     if (event.target.closest?.('[role="tab"]')) setTimeout(() => lab.tell("tab"), 100);
   });
 
-  const known = lab.recall("theme");
+  const known = [lab.asked.get("__theme"), lab.recall("theme")].find((word) => word === "dark" || word === "light");
   theme(known ? known === "dark" : matchMedia("(prefers-color-scheme: dark)").matches);
   lab.keepWorded(element);
   choose(lab.preferredLanguage(), { remember: false });

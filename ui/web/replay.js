@@ -11,7 +11,7 @@ lab.replayPanel = ({ element, props, server }) => {
   const part = (name) => element.querySelector(`[data-part="${name}"]`);
   const file = part("file");
   const opened = [];  // runs of the files that were opened here, the latest first
-  let problem = null;
+  let problems = [];  // one for each file that could not be read
 
   const choices = props.bundled.map(({ id, title }) => {
     const button = document.createElement("button");
@@ -29,19 +29,22 @@ lab.replayPanel = ({ element, props, server }) => {
       lab.write(button, title[lab.language] ?? title);
       button.setAttribute("aria-pressed", String(channel?.run === id));
     }
-    lab.write(part("problem"), problemText());
+    part("problem").replaceChildren(...problems.map((problem) => {
+      const line = document.createElement("span");
+      line.textContent = worded(problem);
+      return line;
+    }));
     part("save").disabled = more.disabled = !channel?.run || channel.steps === 0;
     lab.word(element);
   }
 
-  function problemText() {
-    if (!problem) return "";
+  function worded(problem) {
     const text = problem[lab.language] ?? lab.say(problem.key, problem);
-    return problem.name ? lab.say("replay.named", { name: problem.name, problem: text }) : text;
+    return lab.say("replay.named", { name: problem.name, problem: text });
   }
 
   function open(id) {
-    problem = null;
+    problems = [];
     lab.channels.replay.attach(id, { showBest: true });
     draw();
   }
@@ -58,36 +61,38 @@ lab.replayPanel = ({ element, props, server }) => {
     lab.channels.replay.attach(run);
   }
 
-  /** Several at once: the first that cannot be read is named, the others are opened all the same. */
+  /** Several at once: those that cannot be read are named, the others are opened all the same. */
   async function readAll(files) {
-    problem = null;
-    for (const file of [...files]) await read(file, files.length > 1);
+    problems = [];
+    for (const file of files) {
+      const problem = await read(file);
+      if (problem) problems.push({ ...problem, name: file.name });
+      draw();
+    }
   }
 
-  async function read(chosen, oneOfSeveral) {
-    const name = oneOfSeveral ? chosen.name : null;
-    if (chosen.size > MOST_BYTES) {
-      problem ??= { key: "replay.too_large", most: MOST_BYTES / 1024 / 1024, name };
-      return draw();
-    }
+  /** Open a file. Returns why it cannot be read, if so. */
+  async function read(chosen) {
+    if (chosen.size > MOST_BYTES) return { key: "replay.too_large", most: MOST_BYTES / 1024 / 1024 };
     part("busy").hidden = false;
     try {
       const answer = await lab.ask(server, "open_trace", { name: chosen.name, text: await chosen.text() });
-      if (answer.problem) problem ??= { ...answer.problem, name };
-      else keep(answer);
+      if (!answer.problem) keep(answer);
+      return answer.problem;
     } catch {
-      problem ??= { key: "controls.no_answer", name };
+      return { key: "controls.no_answer" };
+    } finally {
+      part("busy").hidden = true;
     }
-    part("busy").hidden = true;
-    draw();
   }
 
   file.addEventListener("change", async () => {
-    await readAll(file.files);
+    const files = [...file.files];
     file.value = "";  // the same file may be chosen again
+    await readAll(files);
   });
   lab.dropZone(part("drop"), (event) => {
-    readAll(event.dataTransfer.files);
+    readAll([...event.dataTransfer.files]);
   });
   part("save").addEventListener("click", () => lab.channels.replay.saveTrace());
   lab.on("language", draw);
