@@ -147,6 +147,26 @@ def test_only_such_a_run_has_the_panel(page_of: Callable[..., Page]) -> None:
     assert page.locator(".sp-panel-align").is_hidden()
 
 
+@pytest.mark.parametrize("language", ["en", "zh"])
+@pytest.mark.parametrize(("width", "projector"), [(700, False), (980, False), (1280, False), (1920, False), (1280, True)])
+def test_the_times_of_a_step_lie_over_no_words(page_of: Callable[..., Page], width: int, projector: bool, language: str) -> None:
+    trace = drafted_trace("speculative")
+    trace.run["acceptance"]["temperature"] = 0.0  # a long note
+    page = page_of(trace, width=width)
+    page.locator(f"[data-language={language}]").click()
+    if projector:
+        page.keyboard.press("p")
+    page.evaluate(DRAWN)
+    covered = page.evaluate("""() => {
+      const panel = document.querySelector(".sp-panel-facts");
+      const boxes = [...panel.querySelectorAll(".sp-note, .sp-title, .sp-sentence, .sp-decision")].map((node) => [node.className, node.getBoundingClientRect()]);
+      const times = [...panel.querySelectorAll(".sp-time")].map((node) => node.getBoundingClientRect());
+      return boxes.filter(([, a]) => times.some((b) =>
+        a.left < b.right && b.left < a.right && a.top < b.bottom - 2 && b.top < a.bottom - 2)).map(([name]) => name);
+    }""")
+    assert not covered
+
+
 @pytest.mark.parametrize("rule", ["one-draw", "multi-candidate", "block"])
 @pytest.mark.parametrize(("width", "height", "projector"), [(700, 720, False), (980, 720, False), (1600, 1000, False),
                                                             (1280, 720, True), (1920, 1080, True)])
