@@ -8,7 +8,7 @@ import sys
 
 from . import commands
 from .datastore import commands as datastore_commands
-from .messages import UserError
+from .messages import UserError, say
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -24,12 +24,19 @@ def main(arguments: list[str] | None = None) -> int:
     except BrokenPipeError:
         raise
     except (UserError, OSError) as error:
-        print(f"error: {error}", file=sys.stderr)
+        print(f"error: {_sentence(error)}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         print("stopped", file=sys.stderr)
         return 130
     return 0
+
+
+def _sentence(error: UserError | OSError) -> str:
+    """What to tell of an error; of the system's own ones what happened, and to which file."""
+    if isinstance(error, OSError) and error.strerror:
+        return say("command.file_failed", path=error.filename, reason=error.strerror) if error.filename else error.strerror
+    return str(error)
 
 
 if __name__ == "__main__":

@@ -19,7 +19,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from . import lab
-from .drafters import AUTO, KINDS, complete_settings
+from .drafters import AUTO, KINDS
 from .messages import UserError
 from .run_head import MadeDrafter
 from .trace import Step, Trace
@@ -64,7 +64,9 @@ def make_drafter(name: str, target: TargetModel, *, datastore: str = lab.DEFAULT
 
     if name not in KINDS:
         raise UserError("request.unknown", what="drafter", value=name, choices=", ".join(KINDS))
-    return lab.make_drafter(name, target, complete_settings(name, settings), sampling or Greedy(), datastore, draft_model)
+    sampling = sampling or Greedy()
+    lab.check_sampling(sampling)
+    return lab.make_drafter(name, target, settings, sampling, datastore, draft_model)
 
 
 class Decoding(lab.Generation):
@@ -99,7 +101,7 @@ def decode(target: TargetModel, drafter: MadeDrafter, prompt: str, *, chat: bool
     from .processors import Sampling as Greedy
 
     sampling = sampling or Greedy()
-    checked = lab.check(lab.Request(prompt, chat, drafter=drafter.name, drafter_settings=drafter.settings, rule=rule,
-                                    max_new_tokens=max_new_tokens, **asdict(sampling)))
+    checked = lab.check_decoding(lab.Request(prompt, drafter=drafter.name, rule=rule, max_new_tokens=max_new_tokens,
+                                             **asdict(sampling)), drafter.settings)
     ids = lab.encode_prompt(target, prompt, chat)
     return Decoding.of(target, drafter, checked["rule"], sampling, prompt, chat, ids, max_new_tokens)

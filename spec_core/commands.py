@@ -6,14 +6,13 @@ import argparse
 import codecs
 import json
 import sys
-import tempfile
 from pathlib import Path
 from typing import Any
 
 from . import draft_models, lab, models, runtime
 from .drafters import KINDS
 from .messages import UserError
-from .terminal import ProgressLine, coloured, printable, summary
+from .terminal import ProgressLine, check_writable, coloured, printable, summary
 
 
 def add_generate(subparsers: Any) -> None:
@@ -63,7 +62,7 @@ def generate(options: argparse.Namespace) -> None:
             "repetition_penalty", "seed")},
     )
     if options.json:
-        _check_writable(options.json)
+        check_writable(options.json)
     progress = ProgressLine(options.quiet)
     try:
         generation = lab.prepare(request, progress)
@@ -83,19 +82,6 @@ def generate(options: argparse.Namespace) -> None:
         print(("" if options.quiet else "\n\n") + summary(trace.totals, trace.stop))
         if options.json:
             print(f"trace: {options.json}")
-
-
-def _check_writable(path: Path) -> None:
-    """Before the work, not after it. Raises ``UserError``."""
-    if not path.parent.is_dir():
-        raise UserError("command.no_folder", folder=path.parent)
-    if path.is_dir():
-        raise UserError("command.is_folder", path=path)
-    try:
-        with tempfile.TemporaryFile(dir=path.parent):
-            pass
-    except OSError as error:
-        raise UserError("command.not_writable", folder=path.parent, reason=error.strerror) from error
 
 
 class _Stream:
@@ -144,19 +130,23 @@ def _fetch_model(options: argparse.Namespace) -> None:
 
 
 def _print_path(options: argparse.Namespace) -> None:
-    if not models.is_local(options.name):
+    folder = models.local_folder(options.name)
+    if folder is None:
         raise UserError("command.not_fetched", name=options.name)
-    print(models.path_of(options.name))
+    print(folder)
 
 
 def _read_prompt(path: Path) -> str:
     try:
         data = sys.stdin.buffer.read() if str(path) == "-" else path.read_bytes()
-        return data.decode("utf-8")
+        text = data.decode("utf-8-sig")
     except OSError as error:
         raise UserError("command.prompt_unreadable", path=path, reason=error.strerror) from error
     except UnicodeDecodeError as error:
         raise UserError("command.prompt_not_utf8", path=path) from error
+    if "\0" in text:  # no text, or one in two bytes a character
+        raise UserError("command.prompt_not_utf8", path=path)
+    return text
 
 
 def _setting(text: str) -> tuple[str, Any]:

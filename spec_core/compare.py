@@ -14,7 +14,7 @@ from time import monotonic
 from typing import Any
 
 from . import lab
-from .drafters import KINDS, complete_settings
+from .drafters import KINDS
 from .lane_names import PLAIN, lane_label, lane_name
 from .messages import UserError
 from .models import IsCancelled, Progress
@@ -267,6 +267,7 @@ def sweep(request: lab.Request, setting: str, values: Sequence[Any]) -> list[lab
         raise UserError("compare.no_values")
     if setting == "temperature":
         return [replace(request, temperature=value) for value in values]
-    checked = [complete_settings(request.drafter, {**request.drafter_settings, setting: value}) for value in values]
+    checked = [lab.settings_for(request.target, request.drafter, {**request.drafter_settings, setting: value})
+               for value in values]
     return [replace(request, drafter_settings={**request.drafter_settings, setting: settings[setting]})
             for settings in checked]

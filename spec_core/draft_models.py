@@ -68,37 +68,39 @@ def load(name: str, target: TargetModel, dtype: str, progress: Progress = lambda
 
 
 def _load_any(name: str, dtype: str, progress: Progress, cancelled: IsCancelled) -> LanguageModel:
-    """A model that is not shipped. Raises ``UserError``; an unknown name is told the shipped ones, too."""
+    """A model that is not shipped. Raises ``UserError``; one that tells the known models tells the shipped ones, too."""
     try:
         return models.load_language_model(name, dtype, progress, cancelled)
     except UserError as problem:
-        if problem.key != "model.unknown":
+        if "known" not in problem.values:
             raise
         raise UserError(problem.key, name=name, known=", ".join([*SHIPPED, *models.KNOWN])) from problem
 
 
-def check_pair(assistant: LanguageModel, target: TargetModel) -> None:
-    """Whether a model can draft in the target's own tokens. Raises ``UserError``."""
+def check_pair(asked: str, assistant: LanguageModel, target: TargetModel) -> None:
+    """Whether a model can draft in the target's own tokens; ``asked``: what the user chose. Raises ``UserError``."""
     from .datastore.encoding import fingerprint
 
     if fingerprint(assistant.tokenizer) != fingerprint(target.tokenizer) or assistant.vocab_size < target.vocab_size:
-        raise _other_tokenizer(assistant.name, target.name)
+        raise _other_tokenizer(asked, target.name)
 
 
-def pair_problem(draft_model: str, target: str) -> UserError | None:
-    """Why a model cannot draft in the target's own tokens, as far as can be told without loading either.
+def pair_problem(asked: str, target: str) -> UserError | None:
+    """Why a model, or ``AUTO``, cannot draft in the target's own tokens, as far as can be told without loading either.
 
     Models that are not on this machine yet are not judged.
     """
     try:
-        ours, theirs = _fingerprint_of(draft_model), _fingerprint_of(target)
+        ours, theirs = _fingerprint_of(chosen(asked, "same")), _fingerprint_of(target)
     except UserError as problem:
         return problem
-    return None if None in (ours, theirs) or ours == theirs else _other_tokenizer(draft_model, target)
+    return None if None in (ours, theirs) or ours == theirs else _other_tokenizer(asked, target)
 
 
-def _other_tokenizer(draft_model: str, target: str) -> UserError:
-    return UserError("request.other_tokenizer", draft_model=draft_model, target=target)
+def _other_tokenizer(asked: str, target: str) -> UserError:
+    if asked == AUTO:  # nobody chose the model that does not fit
+        return UserError("request.no_shipped_model", target=target)
+    return UserError("request.other_tokenizer", draft_model=asked, target=target)
 
 
 def _fingerprint_of(name: str) -> str | None:
@@ -110,7 +112,5 @@ def _fingerprint_of(name: str) -> str | None:
 
 
 @cache
-def _fingerprint_of_local(name: str) -> str:
-    from .datastore.encoding import fingerprint
-
-    return fingerprint(models.local_tokenizer(name))
+def _fingerprint_of_local(name: str) -> str | None:
+    return models.local_fingerprint(name)

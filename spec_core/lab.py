@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Self
 from . import draft_models, models, runtime
 from .drafters import AUTO, FITTING, KINDS, Material, choose_rule, complete_settings
 from .drafters.settings import Budget as NodeBudget
-from .drafters.settings import number, whole_number
+from .drafters.settings import any_number, number, short, whole_number
 from .messages import Term, UserError
 from .models import DEFAULT, KNOWN, Cancelled, IsCancelled, Progress
 from .run_head import MadeDrafter, run_head
@@ -28,8 +28,10 @@ if TYPE_CHECKING:
 DEFAULT_DATASTORE = "python-stdlib"
 DEFAULT_DRAFT_MODEL = draft_models.AUTO
 MOST_NEW_TOKENS = 4096
+LEAST_TEMPERATURE, MOST_TEMPERATURE = 0.01, 10
+"""Of sampling; 0 is greedy. Logits divided by much less leave the range of float32."""
 
-__all__ = ["Cancelled", "Generation", "Request", "check", "choices", "make_drafter", "prepare"]
+__all__ = ["Cancelled", "Generation", "Request", "check", "check_sampling", "choices", "make_drafter", "prepare"]
 
 
 @dataclass(frozen=True)
@@ -107,34 +109,62 @@ def choices() -> dict[str, list[str]]:
 
 
 def check(request: Request) -> dict[str, Any]:
-    """Check all that can be checked without loading anything.
+    """Check all that can be checked without loading a model.
 
     Returns:
         what was checked: ``sampling`` (keyword arguments), ``drafter_settings``, ``max_new_tokens``, ``rule``.
 
     Raises:
-        UserError: an empty prompt, an unknown name, a setting outside its range, or a rule that does not fit.
+        UserError: an empty prompt, an unknown name, a setting outside its range, or a rule or model that does not fit.
     """
-    if not request.prompt:
-        raise UserError("request.prompt_empty")
     for what, value, known in (("drafter", request.drafter, list(KINDS)), ("dtype", request.dtype, runtime.DTYPES)):
         if value not in known:
             raise UserError("request.unknown", what=Term(what, f"live.{what}"), value=value, choices=", ".join(known))
-    settings = complete_settings(request.drafter, request.drafter_settings)
+    target = str(request.target)
+    checked = check_decoding(request, settings_for(target, request.drafter, request.drafter_settings))
+    if KINDS[request.drafter].draft_model == "same":
+        problem = draft_models.pair_problem(str(request.draft_model), target)
+        if problem is not None:
+            raise problem
+    return checked
+
+
+def settings_for(target: str, drafter: str, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Complete settings of a drafter, within what the target allows where it is on this machine. Raises ``UserError``."""
+    layers = models.layers_of(target) if "layers" in KINDS[drafter].settings else None
+    return complete_settings(drafter, given, layers)
+
+
+def check_decoding(request: Request, settings: dict[str, Any]) -> dict[str, Any]:
+    """The part of ``check`` that needs no more of target and drafter than the drafter's complete settings."""
+    if not request.prompt:
+        raise UserError("request.prompt_empty")
     return {
-        "sampling": {
-            "temperature": number(Term("temperature", "live.temperature"), request.temperature, 0, 10),
-            "top_k": whole_number(Term("top-k", "live.top_k"), request.top_k, 0, 1_000_000),
-            "top_p": number(Term("top-p", "live.top_p"), request.top_p, 1e-6, 1),
-            "repetition_penalty": number(Term("repetition penalty", "live.repetition_penalty"),
-                                         request.repetition_penalty, 0.1, 10),
-            "seed": whole_number(Term("seed", "live.seed"), request.seed, 0, 2**63 - 1),
-        },
+        "sampling": check_sampling(request),
         "drafter_settings": settings,
         "rule": choose_rule(request.drafter, settings, request.rule),
         "max_new_tokens": whole_number(Term("max new tokens", "live.max_new_tokens"), request.max_new_tokens, 1,
                                        MOST_NEW_TOKENS),
     }
+
+
+def check_sampling(asked: Request | Sampling) -> dict[str, Any]:
+    """Keyword arguments of ``processors.Sampling``. Raises ``UserError``: a value outside its range."""
+    return {
+        "temperature": _temperature(asked.temperature),
+        "top_k": whole_number(Term("top-k", "live.top_k"), asked.top_k, 0, 1_000_000),
+        "top_p": number(Term("top-p", "live.top_p"), asked.top_p, 1e-6, 1),
+        "repetition_penalty": number(Term("repetition penalty", "live.repetition_penalty"), asked.repetition_penalty, 0.1, 10),
+        "seed": whole_number(Term("seed", "live.seed"), asked.seed, 0, 2**63 - 1),
+    }
+
+
+def _temperature(asked: Any) -> float:
+    name = Term("temperature", "live.temperature")
+    value = any_number(name, asked)
+    if value != 0 and not LEAST_TEMPERATURE <= value <= MOST_TEMPERATURE:  # also refuses nan
+        raise UserError("request.temperature", name=name, value=short(asked), least=LEAST_TEMPERATURE, most=MOST_TEMPERATURE)
+    return value
 
 
 def prepare(request: Request, progress: Progress = lambda stage, fraction: None,
@@ -161,14 +191,14 @@ def prepare(request: Request, progress: Progress = lambda stage, fraction: None,
                          checked["max_new_tokens"])
 
 
-def make_drafter(name: str, target: TargetModel, settings: dict[str, Any], sampling: Sampling, datastore: str,
+def make_drafter(name: str, target: TargetModel, settings: Mapping[str, Any], sampling: Sampling, datastore: str,
                  draft_model: str, progress: Progress = lambda stage, fraction: None,
                  cancelled: IsCancelled = lambda: False) -> MadeDrafter:
     """A drafter with all that it drafts from.
 
     Args:
         name: a key of ``KINDS``.
-        settings: complete ones.
+        settings: those that are not the default ones, or all.
         datastore, draft_model: used by the kinds that need one.
 
     Raises:
@@ -176,13 +206,14 @@ def make_drafter(name: str, target: TargetModel, settings: dict[str, Any], sampl
         Cancelled: the caller asked to stop.
     """
     kind = KINDS[name]
+    settings = complete_settings(name, settings, len(target.cache.layers))
     store = open_datastore(datastore, target, progress, cancelled) if kind.needs_datastore else None
     assistant = None
     if kind.draft_model:
         model = draft_models.chosen(draft_model, kind.draft_model)
         assistant = draft_models.load(model, target, str(target.dtype).removeprefix("torch."), progress, cancelled)
         if kind.draft_model == "same":
-            draft_models.check_pair(assistant, target)
+            draft_models.check_pair(draft_model, assistant, target)
     if cancelled():
         raise Cancelled
     costs = None

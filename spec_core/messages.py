@@ -54,11 +54,19 @@ class UserError(ValueError):
     """
 
     def __init__(self, key: str, **values: Any) -> None:
-        super().__init__(say(key, **values))
         self.key = key
         self.values = values
+        super().__init__(self.say("en"))
 
     def say(self, language: str) -> str:
         """The sentence in ``language``."""
-        values = {name: value.say(language) if isinstance(value, Term) else value for name, value in self.values.items()}
-        return say(self.key, language, **values)
+        return say(self.key, language, **{name: _shown(value, language) for name, value in self.values.items()})
+
+
+def _shown(value: Any, language: str) -> Any:
+    """A value as a sentence shows it: a term in the reader's language, and nothing as such, so that no gap is left."""
+    if isinstance(value, Term):
+        return value.say(language)
+    if value is None or (isinstance(value, str) and not value.strip()):
+        return say("value.empty", language)
+    return value

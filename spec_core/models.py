@@ -7,6 +7,7 @@ Only safetensors are read and remote code is never trusted.
 from __future__ import annotations
 
 import errno
+import json
 import logging
 import re
 from collections.abc import Iterator
@@ -19,7 +20,8 @@ from .messages import UserError
 from .packaged import KNOWN, Cancelled, IsCancelled, Progress, cache_folder, disk_errors
 
 __all__ = ["DEFAULT", "KNOWN", "Cancelled", "IsCancelled", "Progress", "accept_terms", "cache_folder", "is_local",
-           "load_language_model", "load_target", "load_tokenizer", "local_tokenizer", "path_of", "terms_to_accept"]
+           "layers_of", "load_language_model", "load_target", "load_tokenizer", "local_fingerprint", "local_folder",
+           "local_tokenizer", "path_of", "terms_to_accept"]
 
 log = logging.getLogger(__name__)
 
@@ -68,6 +70,34 @@ def path_of(name: str, progress: Progress = lambda stage, fraction: None,
     return _fetch_from_hub(name, progress)
 
 
+def local_folder(name: str) -> Path | None:
+    """Where a model lies on this machine; None where it has to be fetched first.
+
+    Raises:
+        UserError: no model can have this name, or the folder is none of a model.
+    """
+    folder = _folder_of(name)
+    if folder is None and name not in KNOWN:
+        _check_hub_id(name)
+        folder = _hub_folder(name)
+    return folder
+
+
+def layers_of(name: str) -> int | None:
+    """Layers of a model, as its configuration says; None where it is not on this machine, or does not say.
+
+    Only the configuration is read. Raises ``UserError`` as ``local_folder``, or where it is unreadable.
+    """
+    folder = local_folder(name)
+    if folder is None:
+        return None
+    with _readable(name):
+        config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+        text = config.get("text_config", config)  # of a model that reads more than text
+        layers = text.get("num_hidden_layers", text.get("n_layer"))
+    return layers if isinstance(layers, int) else None
+
+
 def load_tokenizer(name: str, progress: Progress = lambda stage, fraction: None,
                    cancelled: IsCancelled = lambda: False) -> Any:
     """The tokenizer of a model. Raises ``UserError`` as ``path_of`` does."""
@@ -95,6 +125,24 @@ def local_tokenizer(name: str) -> Any:
 
     with _readable(name):
         return PreTrainedTokenizerFast.from_pretrained(folder, local_files_only=True)
+
+
+def local_fingerprint(name: str) -> str | None:
+    """Which tokenizer a model has (``encoding.fingerprint``); None where the model is not on this machine.
+
+    Raises:
+        UserError: as ``local_folder``, or the tokenizer is unreadable.
+    """
+    from .datastore.encoding import fingerprint, fingerprint_of_file
+
+    folder = _folder_of(name)
+    if folder is None:
+        return None
+    file = folder / "tokenizer.json"
+    if not file.is_file():
+        return fingerprint(load_tokenizer(str(folder)))  # of an old form, which transformers converts
+    with _readable(name):
+        return fingerprint_of_file(file)
 
 
 def load_target(name: str, dtype: str = "auto", progress: Progress = lambda stage, fraction: None,
@@ -162,10 +210,17 @@ def _hub_folder(name: str) -> Path | None:
         return None
 
 
-def _fetch_from_hub(name: str, progress: Progress) -> Path:
-    """A Hugging Face id: weights as safetensors, configuration and tokenizer; nothing executable."""
+def _check_hub_id(name: str) -> None:
+    """Whether a name that is no model here could be one on the hub. Raises ``UserError``."""
+    if name.strip() and Path(name).expanduser().is_dir():
+        raise UserError("model.no_config", name=name, known=", ".join(KNOWN))
     if not HUB_ID.fullmatch(name) or Path(name).exists():
         raise UserError("model.unknown", name=name, known=", ".join(KNOWN))
+
+
+def _fetch_from_hub(name: str, progress: Progress) -> Path:
+    """A Hugging Face id: weights as safetensors, configuration and tokenizer; nothing executable."""
+    _check_hub_id(name)
     from huggingface_hub import snapshot_download
     from huggingface_hub.constants import HF_HUB_CACHE
     from huggingface_hub.errors import HfHubHTTPError
@@ -188,6 +243,6 @@ def _fetch_from_hub(name: str, progress: Progress) -> Path:
 def _readable(name: str) -> Iterator[None]:
     try:
         yield
-    except (OSError, ValueError, RuntimeError, KeyError) as error:
+    except (OSError, ValueError, RuntimeError, KeyError, AttributeError) as error:
         reason = (str(error).splitlines() or [type(error).__name__])[0][:200]
         raise UserError("model.unreadable", name=name, reason=reason) from error

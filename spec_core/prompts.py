@@ -20,8 +20,10 @@ def read_prompts(text: str, name: str = "") -> list[str]:
         name: of the file.
 
     Raises:
-        UserError: nothing in it, or a line that is no prompt.
+        UserError: nothing in it, a line that is no prompt, or a zero byte: no text, or one in two bytes a character.
     """
+    if "\0" in text:
+        raise UserError("prompts.not_utf8")
     ending = name.lower().rpartition(".")[2]
     if ending in ("jsonl", "ndjson"):
         lines = [(number, line) for number, line in enumerate(text.splitlines(), start=1) if line.strip()]

@@ -6,10 +6,12 @@ import argparse
 import os
 import re
 import sys
+import tempfile
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
-from .messages import say
+from .messages import UserError, say
 
 COLOURS = {"accepted": "32", "recovered": "34", "bonus": "36", "dim": "2", "bold": "1", "rejected": "31"}
 
@@ -38,6 +40,19 @@ def printable(text: str) -> str:
 def counted(number: int, name: str) -> str:
     """``3 shards``, ``1 shard``."""
     return f"{number:,} {name}{'' if number == 1 else 's'}"
+
+
+def check_writable(path: Path) -> None:
+    """Whether a file can be written there: told before the work, not after it. Raises ``UserError``."""
+    if not path.parent.is_dir():
+        raise UserError("command.no_folder", folder=path.parent)
+    if path.is_dir():
+        raise UserError("command.is_folder", path=path)
+    try:
+        with tempfile.TemporaryFile(dir=path.parent):
+            pass
+    except OSError as error:
+        raise UserError("command.not_writable", folder=path.parent, reason=error.strerror) from error
 
 
 class ProgressLine:

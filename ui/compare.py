@@ -26,7 +26,7 @@ from .compare_charts import break_even_of, chart_library, charts_of, look_of
 from .comparisons import Comparisons, export
 from .examples import EXAMPLES
 from .form import Defaults
-from .job import sentence, whole_characters
+from .job import encode, sentence, whole_characters
 from .take_away import file_of
 from .templates_compare import COMPARE
 
@@ -76,8 +76,8 @@ def _described(setting: Any) -> dict[str, Any]:
     return {"kind": next((name for of, name in kinds if isinstance(setting, of)), "text"), **asdict(setting)}
 
 
-def read_request(data: Any, defaults: Defaults) -> tuple[core.Comparison, tuple[str, list[Any]] | None]:
-    """The comparison that a page asks for, and its sweep.
+def read_request(data: Any, defaults: Defaults) -> tuple[core.Comparison, tuple[str, list[Any]] | None, dict[str, Any]]:
+    """The comparison that a page asks for, its sweep, and what was asked as the page's form holds it.
 
     Raises:
         UserError: something is missing, unknown, or outside its range.
@@ -85,10 +85,10 @@ def read_request(data: Any, defaults: Defaults) -> tuple[core.Comparison, tuple[
     data = data if isinstance(data, Mapping) else {}
     common = {name: whole_characters(value) if isinstance(value, str) else value
               for name, value in _parts("common", data.get("common"), COMMON).items()}
-    lanes = data.get("lanes") if isinstance(data.get("lanes"), list) else []
-    if len(lanes) > MOST_LANES:
-        raise UserError("compare.count.lanes", count=len(lanes), most=MOST_LANES)
-    requests = [_lane(common, _parts("lane", lane, (*OF_A_LANE, "settings"))) for lane in lanes]
+    cards = data.get("lanes") if isinstance(data.get("lanes"), list) else []
+    if len(cards) > MOST_LANES:
+        raise UserError("compare.count.lanes", count=len(cards), most=MOST_LANES)
+    requests = [_lane(common, _parts("lane", card, (*OF_A_LANE, "settings"))) for card in cards]
     for request in requests:
         if not str(request.target).strip():
             raise UserError("run.no_target")
@@ -97,19 +97,28 @@ def read_request(data: Any, defaults: Defaults) -> tuple[core.Comparison, tuple[
     prompts = [whole_characters(str(text)) for text in texts]
     repetitions = whole_number("repetitions", data.get("repetitions", 1), 1, core.MOST_REPETITIONS)
     swept = _parts("sweep", data.get("sweep"), ("setting", "values"))
+    lanes, sweep = requests, None
     if swept and requests:
         setting = str(swept.get("setting", ""))
         kind = KINDS.get(requests[0].drafter)
         worded = kind is not None and isinstance(kind.settings.get(setting), Choice | Shape)
         given = [text.strip() for text in str(swept.get("values", "")).replace("，", ",").split(",") if text.strip()]
         values = given if worded else [_value_of(text) for text in given]
-        requests = core.sweep(requests[0], setting, values)
-        comparison = core.Comparison(requests, prompts, repetitions)
-        _check_length(comparison, defaults)
-        return comparison, (setting, values)
-    comparison = core.Comparison(requests, prompts, repetitions)
+        lanes, sweep = core.sweep(requests[0], setting, values), (setting, values)
+    comparison = core.Comparison(lanes, prompts, repetitions)
     _check_length(comparison, defaults)
-    return comparison, None
+    return comparison, sweep, {
+        "common": {name: getattr(requests[0], name) if name == "chat" else str(getattr(requests[0], name)) for name in COMMON},
+        "lanes": [_form_of(request) for request in (requests[:1] if sweep else requests)],
+        "prompts": join(prompts), "repetitions": str(repetitions),
+        "sweep": sweep and {"setting": sweep[0], "values": ", ".join(given)},
+    }
+
+
+def _form_of(request: lab.Request) -> dict[str, Any]:
+    """A lane's card of the form: like every field, a text."""
+    return {name: str(getattr(request, name)) for name in OF_A_LANE} | {
+        "settings": {name: str(value) for name, value in request.drafter_settings.items()}}
 
 
 def _lane(common: dict[str, Any], lane: Mapping[str, Any]) -> lab.Request:
@@ -183,7 +192,12 @@ def _following(comparisons: Comparisons) -> list[Callable[..., Any]]:
             comparisons.runs.stop(job)
         return {}
 
-    return [changes, stop]
+    def asked(data: Any) -> Any:
+        """What a comparison was asked for, as the form holds it."""
+        job = comparisons.get(text_of(data, "run"))
+        return GONE if job is None or job.asked is None else Response(encode(job.asked), media_type="application/json")
+
+    return [changes, stop, asked]
 
 
 def _pictures(comparisons: Comparisons) -> list[Callable[..., Any]]:

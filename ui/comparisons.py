@@ -41,11 +41,13 @@ class ComparisonJob(Job):
     Args:
         comparison: what to measure.
         sweep: (setting, values) where its lanes are the values of one setting.
+        asked: what was asked for as the page's form holds it, JSON-ready; None where it came by another way.
     """
 
-    def __init__(self, job_id: str, comparison: Comparison, sweep: tuple[str, Sequence[Any]] | None = None) -> None:
+    def __init__(self, job_id: str, comparison: Comparison, sweep: tuple[str, Sequence[Any]] | None = None,
+                 asked: dict[str, Any] | None = None) -> None:
         super().__init__(job_id)
-        self.comparison, self.sweep = comparison, sweep
+        self.comparison, self.sweep, self.asked = comparison, sweep, asked
         self.standing: Standing | None = None
         self.divergences: dict[int, Divergence] = {}
         self.curve: CostCurve | None = None
@@ -120,9 +122,10 @@ class Comparisons:
         self._kept: dict[str, ComparisonJob] = {}
         self._lock = threading.Lock()
 
-    def start(self, comparison: Comparison, sweep: tuple[str, Sequence[Any]] | None = None) -> ComparisonJob:
-        """Put a comparison in line. Raises ``UserError`` where the line is full."""
-        job = ComparisonJob(new_id(), comparison, sweep)
+    def start(self, comparison: Comparison, sweep: tuple[str, Sequence[Any]] | None = None,
+              asked: dict[str, Any] | None = None) -> ComparisonJob:
+        """Put a comparison in line; arguments as ``ComparisonJob``. Raises ``UserError`` where the line is full."""
+        job = ComparisonJob(new_id(), comparison, sweep, asked)
         self.runs.enqueue(job, self._compute)
         with self._lock:
             self._kept[job.id] = job

@@ -61,13 +61,14 @@ class DrafterFields:
         pair = [fields["drafter"], fields["draft_model"], target]
         for field in pair:
             field.change(_pair_note, inputs=pair, outputs=note, **QUIET)
+        for name, one in KINDS.items():
+            if setting := one.settings.get("layers"):
+                fields[f"{name}.layers"].maximum = most_layers(setting, target.value)
+                target.change(lambda chosen, setting=setting: gr.update(maximum=most_layers(setting, chosen)),
+                              inputs=target, outputs=fields[f"{name}.layers"], **QUIET)
 
     def chosen(self, given: Mapping[str, Any]) -> dict[str, Any]:
-        """Arguments of a ``Request`` from the values of all fields.
-
-        Raises:
-            UserError: a setting outside its range.
-        """
+        """Arguments of a ``Request`` from the values of all fields, whatever these are."""
         names = {name: whole_characters(str(given[name] or "")) for name in ("drafter", "datastore", "draft_model")}
         drafter = names["drafter"]
         if drafter not in KINDS:
@@ -76,7 +77,7 @@ class DrafterFields:
         for name in KINDS[drafter].settings:
             field = f"{drafter}.{name}"
             settings[name] = Budget.AUTO if given.get(field + AUTO) else given[field]
-        drafts = KINDS[drafter].drafts(complete_settings(drafter, settings))
+        drafts = KINDS[drafter].drafts(settings)
         return names | {"rule": given.get(f"rule.{drafts}", "auto"), "drafter_settings": settings}
 
     def shown(self, request: lab.Request) -> dict[str, Any]:
@@ -147,12 +148,21 @@ class DrafterFields:
             field.change(show, inputs=inputs, outputs=outputs, **QUIET)
 
 
+def most_layers(setting: WholeNumber, target: str) -> int:
+    """How many layers can draft, where the target is on this machine."""
+    try:
+        layers = models.layers_of(str(target))
+    except UserError:  # Run says what is wrong
+        layers = None
+    return setting.most if layers is None else layers - 1
+
+
 def _pair_note(drafter: str, draft_model: str, target: str) -> Any:
     """Why this draft model cannot draft for this target, before anything is run."""
     kind = KINDS.get(drafter)
     problem = None
     if kind and kind.draft_model == "same":
-        problem = draft_models.pair_problem(draft_models.chosen(str(draft_model), kind.draft_model), str(target))
+        problem = draft_models.pair_problem(str(draft_model), str(target))
     return gr.update(visible=problem is not None, value="" if problem is None else _in_all_languages(problem))
 
 

@@ -93,8 +93,9 @@ class Form:
     def _generation(self) -> None:
         make, fields, request = self._words.make, self.fields, lab.Request(prompt="")
         most = self._defaults.max_new_tokens
-        ranges = {"max_new_tokens": (1, most, 1), "temperature": (0, 2, 0.05), "top_k": (0, 200, 1),
-                  "top_p": (0.05, 1, 0.05), "repetition_penalty": (0.5, 2, 0.05)}
+        ranges = {"max_new_tokens": (1, most, 1),
+                  "temperature": (0, lab.MOST_TEMPERATURE, lab.LEAST_TEMPERATURE),  # 0 and all that ``lab.check`` takes
+                  "top_k": (0, 200, 1), "top_p": (0.05, 1, 0.05), "repetition_penalty": (0.5, 2, 0.05)}
         with make(gr.Accordion, "live.generation", open=False):
             for name, (least, largest, step) in ranges.items():
                 fields[name] = make(Slider, f"live.{name}", minimum=least, maximum=largest, step=step,

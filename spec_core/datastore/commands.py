@@ -7,8 +7,8 @@ import os
 from pathlib import Path
 from typing import Any
 
-from ..messages import UserError
-from ..terminal import counted, printable
+from ..messages import UserError, say
+from ..terminal import check_writable, counted, printable
 from . import corpus_commands, explore_commands
 
 
@@ -41,7 +41,10 @@ def add_parser(subparsers: Any) -> None:
 def _list(options: argparse.Namespace) -> None:
     from .manage import listed
 
-    for store in listed():
+    stores = listed()
+    if not stores:
+        print(say("datastore.build.none_yet"))
+    for store in stores:
         if store.manifest is None:
             print(printable(f"{store.name}  {store.problem}"))
             continue
@@ -77,6 +80,7 @@ def _export(options: argparse.Namespace) -> None:
 
     export = export_store(options.name)
     path = options.file or Path(export.filename)
+    check_writable(path)
     temporary = path.with_name(f".{path.name}.part")
     try:
         with temporary.open("wb") as file:

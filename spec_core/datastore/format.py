@@ -26,7 +26,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ..messages import UserError
+from ..messages import Term, UserError
 
 FORMAT = "speculation-datastore"
 VERSION = 1
@@ -203,10 +203,15 @@ def names() -> list[str]:
     return sorted(p.name for p in folder.iterdir() if NAME.fullmatch(p.name) and (p / MANIFEST).is_file())
 
 
+def known_names() -> str:
+    """The names of all stores, to fill into a message."""
+    return ", ".join(names()) or Term("none yet", "datastore.none_yet")
+
+
 def _read_json(folder: Path) -> Any:
     path = folder / MANIFEST
     if not path.is_file():
-        raise StoreError("datastore.unknown", name=folder.name, known=", ".join(names()) or "–")
+        raise StoreError("datastore.unknown", name=folder.name, known=known_names())
     try:
         if path.stat().st_size > MAX_MANIFEST_BYTES:
             raise ValueError(f"more than {MAX_MANIFEST_BYTES} bytes")

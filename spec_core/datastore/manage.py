@@ -18,8 +18,8 @@ from pathlib import Path, PurePosixPath
 from typing import IO
 
 from ..models import Cancelled
-from .format import (FILES, MANIFEST, MAX_MANIFEST_BYTES, NAME, Manifest, StoreError, names,
-                     new_store_folder, store_folder)
+from .format import (FILES, MANIFEST, MAX_MANIFEST_BYTES, NAME, Manifest, StoreError, known_names,
+                     names, new_store_folder, store_folder)
 from .store import Store, open_store
 from .writer import StoreWriter, kept_still, set_aside
 
@@ -172,7 +172,7 @@ def import_store(path: Path, name: str = "", *, cancelled: Callable[[], bool] = 
 def _existing(name: str) -> Path:
     folder = store_folder(name)
     if name not in names():
-        raise StoreError("datastore.unknown", name=name, known=", ".join(names()) or "–")
+        raise StoreError("datastore.unknown", name=name, known=known_names())
     return folder
 
 

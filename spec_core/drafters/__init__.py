@@ -6,7 +6,7 @@ A new drafter is a file beside this one and an entry in ``KINDS``.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from ..messages import Term, UserError
@@ -216,16 +216,25 @@ def choose_rule(drafter: str, settings: Mapping[str, Any], asked: str) -> str:
     return asked
 
 
-def complete_settings(drafter: str, given: Mapping[str, Any]) -> dict[str, Any]:
+def complete_settings(drafter: str, given: Mapping[str, Any], target_layers: int | None = None) -> dict[str, Any]:
     """The settings of a drafter: what is given, and defaults for the rest.
+
+    Args:
+        drafter: a key of ``KINDS``.
+        given: values by name.
+        target_layers: of the target, where that is known; a drafter that leaves it early reads fewer.
 
     Raises:
         UserError: a setting that the drafter does not have, or a value outside its range.
     """
-    known = KINDS[drafter].settings
+    known = dict(KINDS[drafter].settings)
+    if target_layers is not None and "layers" in known:
+        known["layers"] = replace(known["layers"], most=target_layers - 1)
     for name in given:
+        if not known:
+            raise UserError("request.no_settings", drafter=drafter, name=name)
         if name not in known:
-            raise UserError("request.unknown_setting", drafter=drafter, name=name, choices=", ".join(known) or "–")
+            raise UserError("request.unknown_setting", drafter=drafter, name=name, choices=", ".join(known))
     values = {name: setting.check(Term(name, f"live.{drafter}.{name}"), given.get(name, setting.default)) for name, setting in known.items()}
     if "min_suffix" in values and values["min_suffix"] > values["max_suffix"]:
         raise UserError("request.range", name=Term("min_suffix", f"live.{drafter}.min_suffix"), value=values["min_suffix"], least=1,

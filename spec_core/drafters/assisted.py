@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from ..draws import Draws
-from ..messages import Term, UserError
 from ..processors import Processors
 from . import Material
 from .assistant import Assistant
@@ -37,12 +36,10 @@ def multi_candidate(material: Material, settings: dict[str, Any]) -> Drafter:
 
 
 def early_exit(material: Material, settings: dict[str, Any]) -> Drafter:
-    """A chain of the target's own first layers. Raises ``UserError``: it has no more than these."""
+    """A chain of the target's own first layers, fewer than it has."""
     chain = dict(settings)
-    layers, most = chain.pop("layers"), len(material.target.cache.layers) - 1
-    if layers > most:
-        raise UserError("request.range", name=Term("layers", "live.early-exit.layers"), value=layers, least=1, most=most)
-    return EarlyExitDrafter(EarlyExitAssistant(material.target, layers), _processors(material), _draws(material), **chain)
+    assistant = EarlyExitAssistant(material.target, chain.pop("layers"))
+    return EarlyExitDrafter(assistant, _processors(material), _draws(material), **chain)
 
 
 class EarlyExitDrafter(DraftModelDrafter):

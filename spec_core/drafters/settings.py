@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -60,7 +61,7 @@ class Choice:
     def check(self, name: str, value: Any) -> str:
         """``value`` if it is one of them. Raises ``UserError``."""
         if value not in self.options:
-            raise UserError("request.unknown", what=name, value=str(value)[:40], choices=", ".join(self.options))
+            raise UserError("request.unknown", what=name, value=short(value), choices=", ".join(self.options))
         return value
 
 
@@ -76,7 +77,7 @@ class Shape:
         """``value`` in that form. Raises ``UserError``."""
         text = str(value).strip().lower().replace("×", "x").replace("*", "x").replace(" ", "")
         if not re.fullmatch(r"[1-9]\d{0,2}(x[1-9]\d{0,2})*", text):
-            raise UserError("request.shape", name=name, value=str(value)[:40], example=self.default)
+            raise UserError("request.shape", name=name, value=short(value), example=self.default)
         widths = self.widths(text)
         nodes = sum(accumulate(widths, mul))
         if len(widths) > self.most_depth or nodes > self.most_nodes:
@@ -95,18 +96,30 @@ Setting = WholeNumber | Number | Choice | Shape
 
 def number(name: str, value: Any, least: float, most: float) -> float:
     """``value`` as a finite number in [least, most]. Raises ``UserError``."""
-    try:
-        result = float(value)
-    except (TypeError, ValueError):
-        raise UserError("request.not_a_number", name=name, value=str(value)[:40]) from None
+    result = any_number(name, value)
     if not least <= result <= most:  # also refuses nan
-        raise UserError("request.range", name=name, value=value, least=least, most=most)
+        raise UserError("request.range", name=name, value=short(value), least=least, most=most)
     return result
+
+
+def any_number(name: str, value: Any) -> float:
+    """``value`` as a number, be it nan or infinite. Raises ``UserError``."""
+    try:
+        return float(value)
+    except OverflowError:  # a whole number that no float reaches
+        return math.inf if value > 0 else -math.inf
+    except (TypeError, ValueError):
+        raise UserError("request.not_a_number", name=name, value=short(value)) from None
 
 
 def whole_number(name: str, value: Any, least: int, most: int) -> int:
     """``value`` as a whole number in [least, most]. Raises ``UserError``."""
     result = number(name, value, least, most)
     if result != int(result):
-        raise UserError("request.not_whole", name=name, value=value)
+        raise UserError("request.not_whole", name=name, value=short(value))
     return int(result)
+
+
+def short(value: Any) -> str | None:
+    """What was given, as a sentence can hold it; None stays, which a sentence calls empty."""
+    return None if value is None else str(value)[:40]

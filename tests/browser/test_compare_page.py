@@ -10,7 +10,7 @@ from xml.etree import ElementTree
 
 import pytest
 from addresses import place_of
-from playwright.sync_api import Browser, Locator, Page, expect
+from playwright.sync_api import Browser, Locator, Page, Request, expect
 
 from spec_core.messages import catalogue
 
@@ -33,6 +33,35 @@ def lane(page: Page, number: int) -> Locator:
 
 def choose(page: Page, number: int, drafter: str) -> None:
     lane(page, number).locator(".lab-lane-head select").select_option(drafter)
+
+
+def form_of(page: Page) -> list:
+    """What every field of the form holds, in the order of the page."""
+    return tab(page).locator("form").evaluate(
+        """(form) => [...form.elements].filter(({ localName }) => ["input", "select", "textarea"].includes(localName))
+          .map(({ name, type, value, checked }) => [name, type, ["checkbox", "radio"].includes(type) ? checked : value])""")
+
+
+def change_everything(page: Page, sweep: bool) -> None:
+    """No field holds what it held; what is asked is small."""
+    small(page, repetitions=1)
+    shared = {"prompts": "x\n---\ny = '''\n", "temperature": "0.5", "top_k": "9", "top_p": "0.5", "repetition_penalty": "1.25", "seed": "7"}
+    tab(page).locator("details.lab-more summary").click()
+    for name, value in shared.items():
+        tab(page).locator(f'[name="{name}"]').fill(value)
+    tab(page).locator('[name="chat"]').check()
+    for number, drafter in enumerate(("rest", "suffix")):
+        choose(page, number, drafter)
+        lane(page, number).locator("summary").click()
+        for field in lane(page, number).locator("details input:visible").all():
+            field.fill(field.get_attribute("min") or "16")  # a budget has no minimum
+        for choice in lane(page, number).locator("details select").all():
+            choice.select_option(index=1)
+    if sweep:
+        tab(page).locator('[name="mode"][value="sweep"]').check(force=True)
+        lane(page, 1).locator(".lab-remove").evaluate("(button) => button.click()")  # a sweep is of the first lane
+        tab(page).locator('[name="sweep-setting"]').select_option("temperature")
+        tab(page).locator('[name="sweep-values"]').fill("0, 0.75")
 
 
 def compare(page: Page, end: str = catalogue("en")["compare.state.finished"]) -> None:
@@ -192,6 +221,62 @@ def test_a_hostile_link_shows_the_usual_view(compared: Page, open_page: OpenPage
     expect(tab(page).locator(".lab-track[data-over]")).to_have_count(3)
 
 
+@pytest.mark.parametrize("sweep", [False, True])
+def test_the_form_takes_up_the_comparison_of_the_address(open_page: OpenPage, sweep: bool):
+    page = open_page("?tab=compare")
+    usual = form_of(page)
+    change_everything(page, sweep)
+    asked = form_of(page)
+    part(page, "run").click()
+    page.wait_for_url(lambda url: "run" in place_of(url))
+    page.reload()
+    expect(tab(page).locator('[name="seed"]')).to_have_value("7")
+    assert form_of(page) == asked != usual
+    for number in range(1 if sweep else 2):
+        expect(lane(page, number)).to_have_attribute("data-lane", str(number + 1))
+    page.locator('[data-language="zh"]').click()
+    expect(part(page, "run")).to_have_text(catalogue("zh")["compare.run"])
+    assert form_of(page) == asked
+
+
+def test_a_comparison_that_is_unknown_leaves_the_form_as_it_is(open_page: OpenPage):
+    page = open_page("?tab=compare")
+    usual = form_of(page)
+    page = open_page("?tab=compare&run=unknown")
+    expect(part(page, "problem")).to_have_text(catalogue("en")["compare.gone"])
+    assert form_of(page) == usual
+
+
+def test_a_form_that_was_changed_meanwhile_is_not_overwritten(open_page: OpenPage):
+    page, held = open_page("?tab=compare"), []
+    small(page)
+    part(page, "run").click()
+    page.wait_for_url(lambda url: "run" in place_of(url))
+
+    def asks(request: Request) -> bool:
+        return "component_server" in request.url and '"fn_name":"asked"' in (request.post_data or "")
+
+    page.route(re.compile("component_server"), lambda route: held.append(route) if asks(route.request) else route.continue_())
+    with page.expect_request(asks):
+        page.reload()
+    tab(page).locator('[name="repetitions"]').fill("5")
+    changed = form_of(page)
+    with page.expect_response(lambda response: asks(response.request)):
+        held[0].continue_()
+    page.wait_for_timeout(300)
+    assert form_of(page) == changed
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_a_switch_keeps_its_size(open_page: OpenPage, language: str):
+    page = open_page(f"?tab=compare&lang={language}")
+    sizes = []
+    for mode in ("lanes", "sweep"):
+        tab(page).locator(f'[name="mode"][value="{mode}"]').check(force=True)
+        sizes.append([label.bounding_box() for label in tab(page).locator(".lab-modes label").all()])
+    assert sizes[0] == sizes[1] and all(box["height"] < 30 for box in sizes[0])
+
+
 def test_a_lane_that_fails_says_so_and_the_others_go_on(open_page: OpenPage):
     page = open_page("?tab=compare")
     small(page)
@@ -216,6 +301,20 @@ def test_an_empty_list_of_prompts_and_a_bad_file(open_page: OpenPage, tmp_path: 
     part(page, "file").set_input_files(good)
     expect(tab(page).locator('[name="prompts"]')).to_have_value("<script>alert(1)</script>\n---\n二")
     expect(part(page, "problem")).to_be_empty()
+
+
+def test_a_file_that_is_no_utf8_text_leaves_the_prompts_alone(open_page: OpenPage):
+    page = open_page("?tab=compare")
+    prompts = tab(page).locator('[name="prompts"]')
+    prompts.fill("mine")
+    for name, data in (("x.txt", bytes(range(256))), ("x.md", "café".encode("latin-1")), ("x.txt", "提示".encode("gb18030")),
+                       ("x.jsonl", '{"prompt": "a"}'.encode("utf-16")), ("x.txt", "prompt".encode("utf-16-le"))):
+        part(page, "file").set_input_files({"name": name, "mimeType": "text/plain", "buffer": data})
+        expect(part(page, "problem")).to_have_text(catalogue("en")["prompts.not_utf8"])
+        expect(prompts).to_have_value("mine")
+        part(page, "file").set_input_files({"name": "x.txt", "mimeType": "text/plain", "buffer": "mine".encode("utf-8-sig")})
+        expect(part(page, "problem")).to_be_empty()
+        expect(prompts).to_have_value("mine")
 
 
 def test_stop_keeps_what_is_done(open_page: OpenPage):

@@ -51,7 +51,8 @@ def test_the_trace_is_that_of_the_page_and_the_command_line(smollm2):
     (lambda target: make_drafter("rest", target, datastore="none-such"), "datastore.unknown"),
     (lambda target: decode(target, make_drafter("none", target), ""), "request.prompt_empty"),
     (lambda target: decode(target, make_drafter("none", target), "x", max_new_tokens=0), "request.range"),
-    (lambda target: decode(target, make_drafter("none", target), "x", sampling=Sampling(temperature=-1)), "request.range"),
+    (lambda target: decode(target, make_drafter("none", target), "x", sampling=Sampling(temperature=-1)), "request.temperature"),
+    (lambda target: make_drafter("draft-model", target, sampling=Sampling(temperature=1e-300)), "request.temperature"),
     (lambda target: load_target("no-such-model"), "model.unknown"),
 ])
 def test_what_is_wrong_is_said_before_anything_is_decoded(smollm2, wrong, key):

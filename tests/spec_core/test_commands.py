@@ -42,10 +42,11 @@ def test_a_chats_answer_stands_below_its_prompt(capsys, smollm2):
 
 
 def test_plain_decoding_from_a_file_quietly(capsys, tmp_path, smollm2):
-    (tmp_path / "prompt.txt").write_text("Once upon a time")
+    (tmp_path / "prompt.txt").write_text("Once upon a time", encoding="utf-8-sig")  # its mark is no part of the prompt
     status, out, err = run(capsys, "generate", "--prompt-file", str(tmp_path / "prompt.txt"), "--drafter", "none",
-                           "--quiet", *FAST)
+                           "--quiet", "--json", str(tmp_path / "t.json"), *FAST)
     assert status == 0 and out.startswith("8 tokens in 8 target calls") and "Once" not in out
+    assert Trace.load(tmp_path / "t.json").run["prompt"] == "Once upon a time"
 
 
 def test_a_character_spread_over_tokens_is_printed_whole(capsys, smollm2):
@@ -57,7 +58,7 @@ def test_a_character_spread_over_tokens_is_printed_whole(capsys, smollm2):
     (["generate", "--prompt", ""], "prompt is empty"),
     (["generate", "--prompt", "x", "--max-new-tokens", "none"], "must be a number"),
     (["generate", "--prompt", "x", "--max-new-tokens", "0"], "between 1 and"),
-    (["generate", "--prompt", "x", "--temperature", "-3"], "between 0 and"),
+    (["generate", "--prompt", "x", "--temperature", "-3"], "0, which is greedy, or between 0.01 and 10"),
     (["generate", "--prompt", "x", "--top-p", "7"], "between"),
     (["generate", "--prompt", "x", "--set", "budget"], "name=value"),
     (["generate", "--prompt", "x", "--set", "budget=lots"], "must be a number"),
@@ -68,18 +69,48 @@ def test_a_character_spread_over_tokens_is_printed_whole(capsys, smollm2):
     (["generate", "--prompt", "x", "--json", "/"], "is a folder"),
     (["generate", "--prompt", "x", "--json", "/proc/t.json"], "cannot be written"),
     (["generate", "--prompt-file", "/no/such/file"], "cannot be read"),
-    (["generate", "--prompt", "x", "--drafter", "draft-model", "--draft-model", "xyz"], "nano, nano-universal, smollm2-135m"),
+    *((["generate", "--prompt", "x", "--drafter", "draft-model", "--draft-model", name], "nano, nano-universal, smollm2-135m")
+      for name in ("xyz", "docs")),
     (["generate", "--prompt", "x", "--drafter", "none", "--rule", "typical"], "The drafter none drafts nothing"),
     (["generate", "--prompt", "x", "--datastore", "no-such"], "in the tab Datastores, or with"),
     (["datastore", "build", "docs", "--from-stdlib", "--name", "x"], "not both"),
     (["datastore", "search", "no-such", "x"], "no-such"),
     (["datastore", "build", "/no/such/folder", "--name", "x"], "/no/such/folder"),
     (["models", "path", "no/such"], "not on this machine"),
+    (["models", "path", "no-such"], "no model named no-such"),
     (["models", "fetch", "no-such"], "no model named"),
+    *((["models", verb, "docs"], "docs holds no config.json") for verb in ("path", "fetch")),
+    (["generate", "--prompt", "x", "--target", "docs"], "docs holds no config.json"),
+    (["generate", "--prompt", "x", "--target", ""], "named (empty)"),
+    (["generate", "--prompt", "x", "--seed", ""], "seed is (empty)"),
+    (["generate", "--prompt", "x", "--temperature", "1e-300"], "0, which is greedy, or between 0.01 and 10"),
+    (["datastore", "build", "README.md", "--name", ""], "error: (empty) cannot name a datastore"),
+    *((["datastore", "export", "python-stdlib", path], words) for path, words in (
+        ("/no/such/folder/a", "no folder"), ("/", "is a folder"), ("/proc/a", "cannot be written"))),
 ])
 def test_bad_input_gives_one_line_and_status_2(capsys, smollm2, arguments, words):
     status, out, err = run(capsys, *arguments)
     assert status == 2 and words in err and err.startswith("error: ") and err.count("\n") == 1
+    assert "Errno" not in err and "  " not in err
+
+
+def test_what_the_system_refuses_is_told_without_numbers(capsys, tmp_path, monkeypatch):
+    """Whichever command it ends."""
+    def refuse(*_):
+        raise failed
+
+    monkeypatch.setattr("spec_core.commands._list_models", refuse)
+    for failed, told in ((FileNotFoundError(2, "No such file or directory", "a/b"), "a/b cannot be read or written: No such file or directory."),
+                         (OSError(28, "No space left on device"), "No space left on device"), (OSError("broken"), "broken")):
+        assert run(capsys, "models", "list") == (2, "", f"error: {told}\n")
+
+
+def test_a_fresh_clone_says_how_to_build_a_store(capsys, tmp_path, monkeypatch):
+    monkeypatch.setenv("SPECLAB_DATASTORES", str(tmp_path))
+    status, out, _ = run(capsys, "datastore", "list")
+    assert status == 0 and "no datastores yet" in out and "datastore build" in out
+    _, _, err = run(capsys, "datastore", "export", "mine")
+    assert "Known: none yet." in err
 
 
 @pytest.mark.parametrize("arguments", [["generate"], ["generate", "--prompt", "x", "--drafter", "magic"], ["nonsense"], []])
@@ -95,10 +126,12 @@ def test_help_everywhere(capsys, arguments):
     assert status == 0 and "usage:" in out
 
 
-def test_a_prompt_file_that_is_no_text(capsys, tmp_path):
-    (tmp_path / "p").write_bytes(b"\xff\xfe\x00")
+@pytest.mark.parametrize("data", [b"\xff\xfe\x00", "def f():".encode("utf-16"), "def f():".encode("utf-16-le"), "café".encode("latin-1"),
+                                  "提示".encode("gb18030"), bytes(range(256))])
+def test_a_prompt_file_that_is_no_text(capsys, tmp_path, data):
+    (tmp_path / "p").write_bytes(data)
     status, _, err = run(capsys, "generate", "--prompt-file", str(tmp_path / "p"))
-    assert status == 2 and "UTF-8" in err
+    assert status == 2 and "save it as UTF-8" in err
 
 
 def test_models_list_and_path(capsys, smollm2):

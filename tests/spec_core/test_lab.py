@@ -7,13 +7,19 @@ import subprocess
 import sys
 from dataclasses import replace
 
+import numpy as np
 import pytest
 import torch
+from tokenizers import Tokenizer
+from tokenizers.models import WordLevel
+from transformers import PreTrainedTokenizerFast
 
 from spec_core import lab, make_drafter
+from spec_core.compare import sweep
 from spec_core.drafters import KINDS
 from spec_core.lab import Cancelled, Request, prepare
 from spec_core.messages import LANGUAGES, UserError, catalogue
+from spec_core.processors import Processors, Sampling
 from spec_core.trace import Trace
 from spec_core.tree import DraftTree
 
@@ -29,9 +35,10 @@ GOOD = Request(prompt="def add(a, b):\n", dtype="float32", max_new_tokens=24)
     ({"max_new_tokens": "many"}, "request.not_a_number"),
     ({"max_new_tokens": 2.5}, "request.not_whole"),
     ({"max_new_tokens": None}, "request.not_a_number"),
-    ({"temperature": -1}, "request.range"),
-    ({"temperature": float("nan")}, "request.range"),
-    ({"temperature": float("inf")}, "request.range"),
+    *(({"temperature": value}, "request.temperature") for value in (
+        -1, -0.01, 5e-324, 1e-300, 1e-38, 0.00999, "1e-9", 10.01, 1e300, 10**400, float("nan"), float("inf"))),
+    ({"temperature": ""}, "request.not_a_number"),
+    ({"seed": 10**400}, "request.range"),
     ({"top_k": -5}, "request.range"),
     ({"top_p": 0}, "request.range"),
     ({"top_p": 1.5}, "request.range"),
@@ -41,13 +48,92 @@ GOOD = Request(prompt="def add(a, b):\n", dtype="float32", max_new_tokens=24)
     ({"drafter_settings": {"budget": 100000}}, "request.range"),
     ({"drafter_settings": {"min_suffix": 9, "max_suffix": 3}}, "request.range"),
     ({"drafter_settings": {"colour": 1}}, "request.unknown_setting"),
-    ({"drafter": "none", "drafter_settings": {"budget": 3}}, "request.unknown_setting"),
+    ({"drafter": "none", "drafter_settings": {"budget": 3}}, "request.no_settings"),
 ])
 def test_bad_requests_are_refused_with_one_sentence(change, key):
     with pytest.raises(UserError) as caught:
         lab.check(replace(GOOD, **change))
     assert caught.value.key == key
     assert "\n" not in str(caught.value) and caught.value.say("zh") != str(caught.value)
+
+
+@pytest.mark.parametrize("temperature", [0, 0.01, "0.01", 0.8, 10])
+def test_what_is_a_temperature_gives_a_distribution(temperature):
+    sampling = Sampling(**lab.check(replace(GOOD, temperature=temperature))["sampling"])
+    with np.errstate(all="raise", under="ignore"):
+        p = Processors(sampling, 4).probabilities(torch.tensor([-300.0, 0.0, 299.0, 300.0]), [])
+    assert np.isfinite(p).all() and p.sum() == pytest.approx(1)
+
+
+NOTHING = ("", "  ", None)
+GIVEN = [f"{name}.{setting}" for name, kind in KINDS.items() for setting in kind.settings]
+
+
+@pytest.mark.parametrize("nothing", NOTHING)
+@pytest.mark.parametrize("field", ["max_new_tokens", "temperature", "top_k", "top_p", "repetition_penalty", "seed",
+                                   "drafter", "dtype", "rule", *GIVEN])
+def test_what_is_empty_is_called_so(field, nothing):
+    """Whatever field is left empty: no sentence shows None, or a gap."""
+    name, _, setting = field.partition(".")
+    change = {"drafter": name, "drafter_settings": {setting: nothing}} if setting else {field: nothing}
+    with pytest.raises(UserError) as caught:
+        lab.check(replace(GOOD, **change))
+    assert "(empty)" in str(caught.value) and "None" not in str(caught.value) and "  " not in str(caught.value)
+    assert "（空）" in caught.value.say("zh") and "None" not in caught.value.say("zh")
+
+
+@pytest.mark.parametrize("drafter", [name for name, kind in KINDS.items() if not kind.settings])
+def test_a_drafter_without_settings_says_so(drafter):
+    with pytest.raises(UserError) as caught:
+        lab.check(replace(GOOD, drafter=drafter, drafter_settings={"a": 1}))
+    assert caught.value.key == "request.no_settings" and "–" not in str(caught.value)
+
+
+@pytest.mark.parametrize("drafter", [name for name, kind in KINDS.items() if "layers" in kind.settings])
+def test_layers_are_those_of_the_target_in_every_message(smollm2, drafter):
+    """Too few, too many, and far too many: one range, said before anything is loaded, and the same by every door."""
+    def doors(layers):
+        asked = replace(GOOD, drafter=drafter, drafter_settings={"layers": layers})
+        yield lambda: lab.check(asked)
+        yield lambda: sweep(asked, "layers", [layers])
+        yield lambda: make_drafter(drafter, smollm2, layers=layers)
+
+    for layers in (0, 30, 200, 201, 10**9):
+        for door in doors(layers):
+            with pytest.raises(UserError, match=f"layers is {layers}; it must be between 1 and 29"):
+                door()
+    for door in doors(29):
+        door()
+
+
+def test_layers_of_a_target_that_is_elsewhere_are_not_judged():
+    lab.check(replace(GOOD, target="owner/name", drafter="early-exit", drafter_settings={"layers": 150}))
+
+
+SAME = [name for name, kind in KINDS.items() if kind.draft_model == "same"]
+
+
+@pytest.mark.parametrize("asked, key", [("auto", "request.no_shipped_model"), ("nano", "request.other_tokenizer"),
+                                        ("smollm2-135m", "request.other_tokenizer")])
+@pytest.mark.parametrize("drafter", SAME)
+def test_a_pair_that_does_not_fit_is_refused_before_anything_is_loaded(smollm2, tmp_path, monkeypatch, drafter, asked, key):
+    """Only a model that the user chose is blamed."""
+    target = save_target_with_other_tokens(tmp_path)
+    monkeypatch.setattr(lab.models, "load_target", lambda *_: pytest.fail("loaded"))
+    with pytest.raises(UserError) as caught:
+        lab.prepare(replace(GOOD, target=target, drafter=drafter, draft_model=asked))
+    assert caught.value.key == key
+    for language in LANGUAGES:
+        assert (asked in caught.value.say(language)) == (asked != "auto") and "nano" not in caught.value.say(language).replace(asked, "")
+
+
+def save_target_with_other_tokens(folder) -> str:
+    """A folder that holds a model, as far as can be told without loading it, with a tokenizer of its own."""
+    vocabulary = {"a": 0, "b": 1}
+    PreTrainedTokenizerFast(tokenizer_object=Tokenizer(WordLevel(vocabulary, unk_token="a"))).save_pretrained(folder)
+    (folder / "config.json").write_text('{"num_hidden_layers": 4}', encoding="utf-8")
+    (folder / "model.safetensors").touch()
+    return str(folder)
 
 
 def test_settings_are_named_in_the_readers_language():

@@ -19,6 +19,7 @@ import pytest
 from huggingface_hub.errors import HfHubHTTPError
 
 from spec_core import models, packaged
+from spec_core.datastore.encoding import fingerprint
 from spec_core.messages import UserError
 from spec_core.models import KNOWN, Cancelled
 from spec_core.packaged import Wheel
@@ -226,6 +227,40 @@ def test_a_hub_that_does_not_give_is_said_plainly(monkeypatch, raised, key, said
     assert caught.value.key == key
     for language in ("en", "zh"):
         assert "Error" not in caught.value.say(language)
+
+
+def test_a_folder_without_a_model_is_said_to_be_one(tmp_path):
+    for ask in (models.path_of, models.local_folder, models.layers_of, models.load_target):
+        with pytest.raises(UserError) as caught:
+            ask(str(tmp_path))
+        assert caught.value.key == "model.no_config" and str(tmp_path) in str(caught.value)
+
+
+@pytest.mark.parametrize("config, layers", [
+    ({"num_hidden_layers": 5}, 5), ({"n_layer": 7}, 7), ({"text_config": {"num_hidden_layers": 3}}, 3), ({}, None),
+    ({"num_hidden_layers": "5"}, None)])
+def test_layers_are_read_from_the_configuration(tmp_path, config, layers):
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    (tmp_path / "model.safetensors").touch()
+    assert models.layers_of(str(tmp_path)) == layers
+    for broken in ("{", "[]", '{"text_config": null}'):
+        (tmp_path / "config.json").write_text(broken)
+        with pytest.raises(UserError) as caught:
+            models.layers_of(str(tmp_path))
+        assert caught.value.key == "model.unreadable"
+
+
+def test_the_tokenizer_of_a_model_is_known_before_it_is_loaded(smollm2):
+    assert models.local_fingerprint("smollm2-135m") == fingerprint(smollm2.tokenizer)
+
+
+def test_what_is_not_here_has_no_folder(cache):
+    assert models.local_fingerprint(NAME) is None
+    assert models.local_folder(NAME) is None and models.local_folder("owner/name") is None
+    assert models.layers_of(NAME) is None
+    with pytest.raises(UserError) as caught:
+        models.local_folder("no-such-model")
+    assert caught.value.key == "model.unknown"
 
 
 def test_a_folder_without_safetensors_is_refused(tmp_path):

@@ -6,6 +6,7 @@ import gzip
 import json
 import time
 from collections.abc import Callable
+from dataclasses import replace
 
 import gradio as gr
 import pytest
@@ -14,7 +15,7 @@ from fakes import FakeLab, run_coroutine
 from spec_core.compare import Comparison
 from spec_core.drafters import KINDS
 from spec_core.drafters.budget import CostCurve
-from spec_core.lab import Request
+from spec_core.lab import Request, check
 from spec_core.messages import LANGUAGES, UserError, catalogue
 from ui import compare
 from ui.comparisons import ComparisonJob, Comparisons, export
@@ -198,17 +199,53 @@ def test_the_export_holds_every_trace(place):
 
 
 def test_a_page_s_request_becomes_lanes():
-    comparison, swept = compare.read_request(ASKED, DEFAULTS)
+    comparison, swept, _ = compare.read_request(ASKED, DEFAULTS)
     assert [lane.name for lane in comparison.lanes] == ["plain", "prompt-lookup length=4", "context"]
     assert comparison.prompts == ["a", "b"] and comparison.repetitions == 2 and swept is None
     assert all(lane.request.seed == 1 for lane in comparison.lanes)
 
 
 def test_a_page_s_sweep_becomes_lanes():
-    comparison, swept = compare.read_request(
+    comparison, swept, _ = compare.read_request(
         ASKED | {"sweep": {"setting": "length", "values": "2, 4，8"}}, DEFAULTS)
     assert swept == ("length", [2, 4, 8])
     assert [lane.request.drafter_settings.get("length") for lane in comparison.lanes] == [None, 2, 4, 8]
+
+
+OTHERWISE = {"target": "gemma3-270m", "chat": True, "dtype": "float32", "max_new_tokens": 7, "temperature": 0.5, "top_k": 9,
+             "top_p": 0.25, "repetition_penalty": 1.5, "seed": 3}
+"""Nothing of it is what a form begins with."""
+
+
+@pytest.mark.parametrize("change", [
+    {}, {"common": OTHERWISE}, {"prompts": ["a", "b\n"]}, {"repetitions": 3},
+    *({"lanes": [{"drafter": name, "datastore": "mine", "settings": {
+        setting: described.get("least", described["default"]) for setting, described in kind["settings"].items()}}]}
+      for name, kind in compare.offer(DEFAULTS)["kinds"].items()),
+    {"lanes": [{"drafter": "suffix"}, {"drafter": "rest", "rule": "one-draw"}, {"drafter": "draft-model", "draft_model": "smollm2-135m"}]},
+    {"sweep": {"setting": "length", "values": "2, 8"}},
+    {"sweep": {"setting": "temperature", "values": "0，0.5"}, "common": OTHERWISE},
+    {"lanes": [{"drafter": "multi-candidate"}], "sweep": {"setting": "shape", "values": "2x2, 3"}},
+])
+def test_what_was_asked_is_kept_and_asks_for_the_same_again(monkeypatch, place, change):
+    monkeypatch.setattr(place[1], "enqueue", lambda job, work: None)  # nothing is to be measured
+    comparison, sweep, asked = compare.read_request(ASKED | change, DEFAULTS)
+    job = place[2].start(comparison, sweep, asked)
+    kept = body(functions(place)["asked"]({"run": job.id}))
+    again, sweep_again, asked_again = compare.read_request(kept, DEFAULTS)
+    assert asked_again == kept == asked and sweep_again == sweep
+    for one, other in zip(again.lanes, comparison.lanes, strict=True):
+        assert check(replace(one.request, prompt="x")) == check(replace(other.request, prompt="x"))
+        for name in ("drafter", "target", "chat", "dtype", "datastore", "draft_model", "rule"):
+            assert getattr(one.request, name) == getattr(other.request, name)
+    assert (again.prompts, again.repetitions) == (comparison.prompts, comparison.repetitions)
+    given = ASKED | change
+    assert all(kept["common"][name] == (value if name == "chat" else str(value)) for name, value in given["common"].items())
+
+
+def test_of_an_unknown_comparison_nothing_is_known_to_have_been_asked(place):
+    asked = functions(place)["asked"]
+    assert asked({"run": "x"}) == asked(None) == asked({"run": begin(place).id}) == {"gone": True}
 
 
 @pytest.mark.parametrize("change, key", [
@@ -257,7 +294,7 @@ def test_the_page_asks_for_nothing_that_is_refused():
     for name, kind in offered["kinds"].items():
         lane = {"drafter": name, "datastore": "python-stdlib", "draft_model": "auto", "rule": "auto",
                 "settings": {setting: described["default"] for setting, described in kind["settings"].items()}}
-        comparison, _ = compare.read_request(ASKED | {"common": common, "lanes": [lane], "sweep": None}, DEFAULTS)
+        comparison, *_ = compare.read_request(ASKED | {"common": common, "lanes": [lane], "sweep": None}, DEFAULTS)
         assert comparison.lanes[1].name == name
 
 
@@ -370,6 +407,9 @@ def test_files_of_prompts():
     assert compare.read_file({"name": "p.jsonl", "text": many})["problem"]["key"] == "compare.count.prompts"
     assert compare.read_file({"name": "p.txt", "text": "x" * (64 * 2**20 + 1)})["problem"]["key"] == "prompts.too_large"
     assert compare.read_file(None)["problem"]["key"] == "prompts.empty"
+    for name in ("p.txt", "p.json", "p.jsonl"):
+        utf16_without_mark = '["prompt"]'.encode("utf-16-le").decode("utf-8")
+        assert compare.read_file({"name": name, "text": utf16_without_mark})["problem"]["key"] == "prompts.not_utf8"
 
 
 def test_the_chart_library_comes_from_here():

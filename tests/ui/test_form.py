@@ -7,8 +7,11 @@ from typing import Any
 import gradio as gr
 import pytest
 
+from spec_core import lab
+from spec_core.drafters import KINDS
 from spec_core.lab import Request
 from spec_core.messages import UserError
+from ui.drafter_fields import most_layers
 from ui.form import Defaults, Form
 from ui.language import Words
 
@@ -46,7 +49,9 @@ def test_a_drafter_gets_its_own_settings_only(form: Form):
     ({"max_new_tokens": 65}, "run.too_many_tokens"),
     ({"max_new_tokens": 0}, "request.range"),
     ({"max_new_tokens": 1.5}, "request.not_whole"),
-    ({"temperature": -1}, "request.range"),
+    ({"temperature": -1}, "request.temperature"),
+    ({"temperature": 1e-300}, "request.temperature"),
+    ({"drafter": "early-exit", "early-exit.layers": 30}, "request.range"),
     ({"temperature": "hot"}, "request.not_a_number"),
     ({"seed": None}, "request.not_a_number"),
     ({"top_p": 0}, "request.range"),
@@ -60,6 +65,20 @@ def test_bad_input_is_a_sentence(form: Form, changes: dict[str, Any], key: str):
         request(form, **changes)
     assert error.value.key == key
     assert error.value.say("zh") != error.value.say("en")
+
+
+def test_the_field_of_the_temperature_holds_what_a_run_may_have(form: Form):
+    field = form.fields["temperature"]
+    assert (field.minimum, field.maximum, field.step) == (0, lab.MOST_TEMPERATURE, lab.LEAST_TEMPERATURE)
+    for shown in (0, field.step, field.maximum):
+        assert request(form, temperature=shown).temperature == shown
+
+
+def test_the_field_of_the_layers_ends_where_the_target_does(form: Form, smollm2: Any):
+    setting = KINDS["early-exit"].settings["layers"]
+    assert [most_layers(setting, target) for target in ("smollm2-135m", "owner/name", "no model", "")] == [29, 200, 200, 200]
+    with gr.Blocks():
+        assert Form(Words(), Defaults("smollm2-135m", 64)).fields["early-exit.layers"].maximum == 29
 
 
 def test_a_run_of_a_link_fills_the_form(form: Form):

@@ -40,8 +40,8 @@ function compareForm(element, offer) {
   const nameDrafter = (picker) => { picker.title = drafterName(picker.value); };
   const settingName = (drafter, name) => wordOr(`live.${drafter}.${name}`, name);
 
-  /** A lane's card: a picker of drafters, and the fields of the one picked. */
-  function addLane(drafter) {
+  /** A lane's card: a picker of drafters, and the fields of the one picked, with what they hold where that is given. */
+  function addLane(drafter, held = {}) {
     const picker = newElement("select", { ariaLabel: lab.say("live.drafter") });
     const remove = newElement("button", { type: "button", className: "lab-remove", textContent: "×" });
     const body = newElement("div", { className: "lab-lane-fields" });
@@ -57,7 +57,7 @@ function compareForm(element, offer) {
     cards.push(card);
     part("lanes").append(node);
     offerDrafters(picker, drafter);
-    fill(card);
+    fill(card, held);
   }
 
   /** The fields of the drafter that is picked; what was typed for another one is gone. */
@@ -71,7 +71,8 @@ function compareForm(element, offer) {
     };
     const list = (name, values, nameOf) => {
       const select = newElement("select");
-      fillOptions(select, values, nameOf, offer.usual[name]);
+      const lost = kept[name] && !values.includes(kept[name]);  // say, a datastore that is no more: no other one takes its place
+      fillOptions(select, lost ? [...values, kept[name]] : values, nameOf, offer.usual[name]);
       return line(name, lab.say(`live.${name}`), select);
     };
     const own = Object.entries(kind.settings).map(([name, setting]) => {
@@ -171,6 +172,26 @@ function compareForm(element, offer) {
     return { common, lanes, prompts: field("prompts").value, repetitions: numberOf(field("repetitions").value), sweep };
   }
 
+  /** Take up what a comparison was asked for: the inverse of `asked`. */
+  function adopt({ common, lanes, prompts, repetitions, sweep }) {
+    const offered = lanes.filter(({ drafter }) => drafter in offer.kinds);  // plain decoding is a lane always, without a card
+    if (!offered.length) return;
+    for (const name of ["target", "dtype", ...SHARED_NUMBERS]) field(name).value = common[name];
+    field("chat").checked = common.chat;
+    field("prompts").value = prompts;
+    field("repetitions").value = repetitions;
+    field("mode").value = sweep ? "sweep" : "lanes";
+    for (const { node } of cards.splice(0)) node.remove();
+    for (const { drafter, settings, ...held } of offered) {
+      for (const [name, value] of Object.entries(settings)) held[`settings.${name}`] = value;
+      addLane(drafter, held);
+    }
+    arrange();
+    if (!sweep) return;
+    field("sweep-setting").value = sweep.setting;
+    field("sweep-values").value = sweep.values;
+  }
+
   function relabel() {
     fillOptions(field("dtype"), offer.choices.dtypes, (name) => wordOr(`live.dtype.choice.${name}`, name), field("dtype").value || offer.usual.dtype);
     for (const card of cards) {
@@ -198,5 +219,5 @@ function compareForm(element, offer) {
   FIRST_LANES.filter((drafter) => drafter in offer.kinds).forEach((drafter) => addLane(drafter));
   if (!cards.length) addLane(Object.keys(offer.kinds)[0]);
   relabel();
-  return { asked, relabel, setPrompts: (text) => { field("prompts").value = text; }, element: form };
+  return { asked, adopt, relabel, setPrompts: (text) => { field("prompts").value = text; }, element: form };
 }

@@ -41,6 +41,13 @@ lab.compare = ({ element, props, server }) => {
     follow(++attached);
   }
 
+  /** The form of a link's comparison; one that the viewer has changed before the answer comes, or has started, stays. */
+  async function adopt(id) {
+    const before = JSON.stringify(form.asked());
+    const answer = await lab.ask(server, "asked", { run: id }).catch(() => ({ gone: true }));  // the poll says that none came
+    if (!answer.gone && run === id && JSON.stringify(form.asked()) === before) form.adopt(answer);
+  }
+
   async function follow(mineIs) {
     let failures = 0;
     while (mineIs === attached) {
@@ -178,8 +185,7 @@ lab.compare = ({ element, props, server }) => {
     const [chosen] = part("file").files;
     if (!chosen) return;
     try {
-      const answer = chosen.size > MOST_BYTES ? { problem: { key: "prompts.file_too_large" } }
-        : await lab.ask(server, "read_file", { name: chosen.name, text: await chosen.text() });
+      const answer = await promptsOf(chosen);
       problem = answer.problem ?? null;
       if (answer.prompts !== undefined) form.setPrompts(answer.prompts);
     } catch {
@@ -187,6 +193,17 @@ lab.compare = ({ element, props, server }) => {
     }
     part("file").value = "";
     draw();
+  }
+
+  async function promptsOf(file) {
+    if (file.size > MOST_BYTES) return { problem: { key: "prompts.file_too_large" } };
+    let text;
+    try {
+      text = new TextDecoder("utf-8", { fatal: true }).decode(await file.arrayBuffer());
+    } catch {
+      return { problem: { key: "prompts.not_utf8" } };
+    }
+    return lab.ask(server, "read_file", { name: file.name, text });
   }
 
   async function copied(text) {
@@ -218,6 +235,9 @@ lab.compare = ({ element, props, server }) => {
     draw();
   });
   lab.word(root);
-  if (lab.asked.get("tab") === "compare" && lab.asked.has("run")) attach(lab.asked.get("run"), null, viewOfAddress());
+  if (lab.asked.get("tab") === "compare" && lab.asked.has("run")) {
+    attach(lab.asked.get("run"), null, viewOfAddress());
+    adopt(run);
+  }
   draw();
 };

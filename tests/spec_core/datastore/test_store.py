@@ -10,7 +10,7 @@ from datastore_reference import TEXTS, trained
 
 from spec_core.datastore.build import build_store
 from spec_core.datastore.corpus import files_corpus
-from spec_core.datastore.encoding import fingerprint, vocabulary_size
+from spec_core.datastore.encoding import fingerprint, fingerprint_of_file, vocabulary_size
 from spec_core.datastore.format import DOCUMENTS, FILES, MANIFEST, NAMES, SUFFIXES, TOKENS, VERIFIED, StoreError, names
 from spec_core.datastore.store import Store, open_store
 from spec_core.messages import UserError
@@ -156,9 +156,12 @@ def test_names_of_documents_with_damaged_bytes_are_shown(folder):
     assert store.document_name(0).startswith("\\xff")
 
 
-def test_fingerprint(tokenizer, other_tokenizer, wide_tokenizer):
+def test_fingerprint(tokenizer, other_tokenizer, wide_tokenizer, tmp_path):
     assert fingerprint(tokenizer) == fingerprint(trained(list(TEXTS.values())))
     assert len({fingerprint(t) for t in (tokenizer, other_tokenizer, wide_tokenizer)}) == 3
+    for each in (tokenizer, other_tokenizer, wide_tokenizer):
+        each.save_pretrained(tmp_path)
+        assert fingerprint_of_file(tmp_path / "tokenizer.json") == fingerprint(each)
     before = fingerprint(tokenizer)
     tokenizer.backend_tokenizer.enable_truncation(5)
     again = trained(list(TEXTS.values()))
