@@ -140,7 +140,7 @@ def _early_exit(material: Material, settings: dict[str, Any]) -> Drafter:
 
 
 _CHAIN: dict[str, Setting] = {
-    "length": WholeNumber(6, 1, 64),
+    "length": WholeNumber(8, 1, 64),
     "stop_below": Number(0.15, 0.0, 1.0),
     "schedule": Choice("fixed", ("fixed", "heuristic")),
 }
