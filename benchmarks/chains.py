@@ -1,7 +1,7 @@
 """Chains of a draft model, simulated over greedy outputs: how long they should be, and when to stop.
 
     python -m benchmarks.chains                                   nano, all prompts, 128 new tokens
-    python -m benchmarks.chains --dtype bfloat16 --cost 0.06      the time of a drafted token in plain target steps
+    python -m benchmarks.chains --dtype bfloat16 --cost 0.035     the time of a drafted token in plain target steps
 
 At every position of every output the model drafts one long greedy chain, all positions of a
 prompt side by side. Every policy is then a walk along the output. *Agreement* is the share of
@@ -45,7 +45,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     add_options(parser)
     parser.add_argument("--draft-model", default="nano", help="with the target's tokenizer")
-    parser.add_argument("--cost", type=float, default=0.06, help="of a drafted token, in plain steps (see benchmarks.draft_models)")
+    parser.add_argument("--cost", type=float, default=0.035, help="of a drafted token, in plain steps (see benchmarks.draft_models)")
     options = parser.parse_args()
     target = lab.load_target(models.DEFAULT, options.dtype)
     model = draft_models.load(options.draft_model, target, options.dtype)

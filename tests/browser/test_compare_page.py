@@ -204,6 +204,8 @@ def test_the_link_names_the_view(compared: Page, open_page: OpenPage):
     for name, value in (("alpha", "0.3"), ("c", "0.25")):
         expect(part(other, "breakeven").locator(f'[name="{name}"]')).to_have_value(value)
     other.wait_for_url(lambda url: "?" + url.partition("?")[2] == link)  # one view has one address
+    other.wait_for_timeout(600)
+    assert "?" + other.url.partition("?")[2] == link, "a view that is not touched keeps its address"
     part(other, "from").select_option("2")
     other.wait_for_url(lambda url: place_of(url).get("from") == "2" and "alpha" not in place_of(url))
     other.locator("#lab-tab-live-button").click()

@@ -30,6 +30,7 @@ from .text import Unreadable
 DIRECTORY_BYTES_AN_ENTRY = 512
 """A zip's table of contents is loaded as a whole: a longer one is no honest archive's."""
 BLOCK = 2**16
+# zipfile raises NotImplementedError for a compression that it does not know
 BROKEN = (zipfile.BadZipFile, tarfile.TarError, zlib.error, lzma.LZMAError, EOFError, NotImplementedError,
           UnicodeError, ValueError, RuntimeError, OSError)
 
