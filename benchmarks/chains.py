@@ -22,7 +22,7 @@ import torch
 from benchmarks.outputs import Output, add_options, generate_outputs, place_of
 from benchmarks.prompts import read_prompts
 from spec_core import draft_models, lab, models
-from spec_core.drafters.budget import cost_curve
+from spec_core.drafters.costs import cost_curve
 from spec_core.language_model import LanguageModel
 
 LONGEST = 10

@@ -7,6 +7,10 @@
 A simulated row's *speed* is tokens over the summed v(n) of its trees, by the cost curve
 measured here: what plain decoding takes the time of one forward for. ``suffix`` begins each
 set with no past outputs, and then has those of the prompts before.
+
+A real run stands beside a plain one of the same prompt, ``--repeats`` times, and the median
+of these ratios is the prompt's. The row *none* is plain decoding beside itself: what the clock
+alone makes of a ratio.
 """
 
 from __future__ import annotations
@@ -28,7 +32,7 @@ from spec_core.acceptance import RULES
 from spec_core.decoder import Budget, decode
 from spec_core.drafters import KINDS, Material, complete_settings
 from spec_core.drafters.base import Drafter, Limits
-from spec_core.drafters.budget import cost_curve
+from spec_core.drafters.costs import Costs, RunCosts, cost_curve
 from spec_core.pieces import Pieces
 from spec_core.processors import Sampling
 
@@ -43,6 +47,7 @@ def main() -> None:
     parser.add_argument("--budgets", nargs="+", default=["16", "64", "auto"])
     parser.add_argument("--datastore", default=lab.DEFAULT_DATASTORE)
     parser.add_argument("--real", type=int, default=0, metavar="N", help="real runs of N prompts of each set")
+    parser.add_argument("--repeats", type=int, default=3, help="real runs of each prompt (default: 3)")
     options = parser.parse_args()
     bench = Bench(options)
     print(f"{runtime.describe_machine()}\n{models.DEFAULT}, {options.dtype}, greedy, {options.new_tokens} new tokens, "
@@ -64,16 +69,16 @@ class Bench:
         self.target = lab.load_target(models.DEFAULT, options.dtype)
         self.costs = cost_curve(self.target)
         self.store = lab.open_datastore(options.datastore, self.target)
-        self.new_tokens = options.new_tokens
+        self.new_tokens, self.repeats = options.new_tokens, options.repeats
         self.outputs = place_of(options)
         self.ways: list[tuple[str, dict[str, Any]]] = [
             (name, {"budget": budget} if "budget" in KINDS[name].settings else {})
             for name in options.drafters
             for budget in (options.budgets if "budget" in KINDS[name].settings else ["–"])]
 
-    def drafter(self, name: str, settings: dict[str, Any]) -> Drafter:
+    def drafter(self, name: str, settings: dict[str, Any], costs: Costs) -> Drafter:
         """A fresh one; fresh pieces have no past outputs."""
-        material = Material(Pieces(self.target.tokenizer), self.store, self.costs)
+        material = Material(Pieces(self.target.tokenizer), self.store, costs)
         return KINDS[name].make(material, complete_settings(name, settings))
 
     def simulated(self, name: str, outputs: list[Output]) -> None:
@@ -82,7 +87,7 @@ class Bench:
         print(f"\n{name}, simulated: {len(outputs)} prompts, {tokens} tokens\n  {'drafter':15}{'budget':>7}"
               f"{'tokens/call':>13}{'nodes/call':>12}{'speed':>8}{'worst prompt':>14}{'draft p50 / p99 µs':>20}")
         for way, settings in self.ways:
-            drafter = Stopwatch(self.drafter(way, settings))
+            drafter = Stopwatch(self.drafter(way, settings, self.costs))
             gc.collect()
             runs = [simulate(drafter, output.prompt, output.output, self.new_tokens) for output in outputs]
             nodes = [[len(tree) for tree, _ in run] for run in runs]
@@ -95,19 +100,25 @@ class Bench:
 
     def real(self, name: str, outputs: list[Output]) -> None:
         """Real runs, each beside plain decoding of the same prompt."""
-        print(f"\n{name}, real runs: {len(outputs)} prompts\n  {'drafter':15}{'budget':>7}{'tokens/call':>13}"
-              f"{'speed ÷ plain, median':>23}{'least':>8}{'differs':>9}")
-        for way, settings in self.ways:
-            drafter, plain = self.drafter(way, settings), KINDS["none"].make(Material(self.target.pieces), {})
-            self._run(self.drafter(way, settings), outputs[0].prompt)  # warm up
+        print(f"\n{name}, real runs: {len(outputs)} prompts, {self.repeats} times\n  {'drafter':15}{'budget':>7}"
+              f"{'tokens/call':>13}{'speed ÷ plain, median':>23}{'least':>8}{'differs':>9}")
+        plain = KINDS["none"].make(Material(self.target.pieces), {})
+        for way, settings in [("none", {}), *self.ways]:
+            drafter = self.drafter(way, settings, RunCosts(self.costs, perf_counter))
+            self._run(drafter, outputs[0].prompt)  # warm up
             ratios, calls, tokens, differing = [], 0, 0, 0
             for output in outputs:
-                plain_seconds, expected, _ = self._run(plain, output.prompt)
-                seconds, found, steps = self._run(drafter, output.prompt)
-                # by the token: where a near-tie falls otherwise, one of the two may end sooner
-                ratios.append(plain_seconds / len(expected) / (seconds / len(found)))
+                pairs = []
+                for _ in range(self.repeats):
+                    # one that drafts from past outputs shall not find this one there
+                    drafter = self.drafter(way, settings, RunCosts(self.costs, perf_counter))
+                    plain_seconds, expected, _ = self._run(plain, output.prompt)
+                    seconds, found, steps = self._run(drafter, output.prompt)
+                    # by the token: where a near-tie falls otherwise, one of the two may end sooner
+                    pairs.append(plain_seconds / len(expected) / (seconds / len(found)))
+                    calls, tokens = calls + steps, tokens + len(found)
                 differing += found != expected
-                calls, tokens = calls + steps, tokens + len(found)
+                ratios.append(median(pairs))
             print(f"  {way:15}{settings.get('budget', '–'):>7}{tokens / calls:13.2f}{median(ratios):22.2f}×"
                   f"{min(ratios):7.2f}×{differing:9}", flush=True)
 

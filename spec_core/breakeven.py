@@ -6,7 +6,7 @@ which costs v(γ + 1) forwards over one row. So drafting is E / (γc + v(γ + 1)
 
 Source: Leviathan et al., "Fast Inference from Transformers via Speculative Decoding" (ICML
 2023): E is their equation 1, the speed-up their Theorem 3.8, which has v = 1: many rows for the
-price of one. The cost curve v is measured on this machine (``drafters/budget.py``).
+price of one. The cost curve v is measured on this machine (``drafters/costs.py``).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .drafters.budget import CostCurve
+from .drafters.costs import CostCurve
 from .measures import draft_depths, node_depths
 from .trace import Step, Trace
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Generator, Iterator, Mapping
 from dataclasses import dataclass, field
+from time import perf_counter
 from typing import TYPE_CHECKING, Any, Self
 
 from . import draft_models, models, runtime
@@ -218,10 +219,10 @@ def make_drafter(name: str, target: TargetModel, settings: Mapping[str, Any], sa
         raise Cancelled
     costs = None
     if settings.get("budget") == NodeBudget.AUTO:
-        from .drafters.budget import cost_curve
+        from .drafters.costs import RunCosts, cost_curve
 
         progress("stage.measure", None)
-        costs = cost_curve(target)
+        costs = RunCosts(cost_curve(target), perf_counter)
     made = kind.make(Material(target.pieces, store, costs, target, assistant, sampling), settings)
     return MadeDrafter(name, settings, made, store, assistant)
 

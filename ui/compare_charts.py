@@ -12,7 +12,7 @@ from typing import Any
 from starlette.responses import Response
 
 from spec_core.breakeven import best_gamma, by_budget, contradicts, observed, of_trees, predicted
-from spec_core.drafters.budget import CAUTIOUS
+from spec_core.drafters.costs import CAUTIOUS
 from spec_core.lane_names import setting_label, value_label
 
 from .channel import text_of, value_of

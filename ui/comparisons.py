@@ -16,7 +16,7 @@ from typing import Any
 from spec_core import lab
 from spec_core.compare import Comparison, Lane, Standing
 from spec_core.divergence import Divergence, compare_outputs, measure_logits
-from spec_core.drafters.budget import CostCurve, cost_curve
+from spec_core.drafters.costs import CostCurve, cost_curve
 from spec_core.measures import figures
 from spec_core.messages import LANGUAGES, UserError
 from visualizers.comparison import table

@@ -9,7 +9,7 @@ from typing import Any
 import plotly.graph_objects as go
 
 from spec_core.breakeven import MOST_GAMMA, best_gamma, predicted
-from spec_core.drafters.budget import CostCurve
+from spec_core.drafters.costs import CostCurve
 
 from .charts import MARK, Look
 

@@ -132,7 +132,7 @@ def _snippet(raw: Any, documents: int) -> dict[str, Any] | None:
 
 
 _READERS: dict[str, Callable[[Any], Any]] = {
-    "source": text, "method": text, "window": text,
+    "source": text, "method": text, "window": text, "resting": text,
     "matched": count, "hits": count, "length": count, "considered": count, "dropped": count, "begun": count,
     "stopped_below": real, "replacement": flag,
     "attempts": _attempts, "matches": _matches,

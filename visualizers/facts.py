@@ -15,6 +15,9 @@ from spec_core.trace import Step
 
 Fact = dict[str, Any]
 
+RESTING = ("first", "account", "none_pays")
+"""Why a budget left a step without a draft (``NodeBudget.details``)."""
+
 
 def step_facts(step: Step, details: Mapping[str, Any]) -> list[Fact]:
     """What was looked up or drafted, what went through the target, and what came of it.
@@ -93,7 +96,7 @@ def _chain(n: int, details: Mapping[str, Any]) -> list[Fact]:
 def _verification(step: Step, details: Mapping[str, Any]) -> Fact:
     n = len(step.tree.tokens)
     if n == 0:
-        return _fact("plain")
+        return _fact(f"resting.{details['resting']}" if details.get("resting") in RESTING else "plain")
     unselected = len(details.get("unselected", {}).get("pieces", ()))
     if unselected:
         # Some drafters weigh nodes by how often they were seen, others estimate their acceptance.

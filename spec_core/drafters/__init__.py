@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from ..pieces import Pieces
     from ..processors import Sampling
     from ..target import TargetModel
-    from .budget import CostCurve
+    from .costs import Costs
 
 AUTO = "auto"
 """The acceptance rule that is the drafter's own."""
@@ -40,7 +40,7 @@ class Material:
 
     pieces: Pieces
     datastore: Store | None = None
-    costs: CostCurve | None = None
+    costs: Costs | None = None
     target: TargetModel | None = None
     assistant: LanguageModel | None = None
     sampling: Sampling | None = None

@@ -14,7 +14,8 @@ from . import complete_settings
 from .automaton import INITIAL, SuffixAutomaton
 from .base import Draft, Limits
 from .blend import Source, blend
-from .budget import CostCurve, NodeBudget
+from .budget import NodeBudget
+from .costs import Costs
 from .evidence import CONTEXT_ABSENT, STORE_ABSENT, weights
 
 LONGEST = 64
@@ -35,14 +36,14 @@ class BlendDrafter:
 
     name: str
 
-    def __init__(self, pieces: Pieces, source: Source, costs: CostCurve | None, **settings: Any) -> None:
+    def __init__(self, pieces: Pieces, source: Source, costs: Costs | None, **settings: Any) -> None:
         self.settings: dict[str, Any] = complete_settings(self.name, settings)
         self._pieces, self._source = pieces, source
         self._automaton = SuffixAutomaton(LONGEST + 1)
         self._end = self._automaton.begin()
         self._budget = NodeBudget(self.settings["budget"], costs)
         self._recent: list[int] = []
-        self.propose(Limits(1, 1))  # the kernels are compiled or loaded before the first step
+        self._draft(Limits(1, 1))  # the kernels are compiled or loaded before the first step
 
     def reset(self, context: Sequence[int]) -> None:
         """Begin a new sequence."""
@@ -60,6 +61,11 @@ class BlendDrafter:
 
     def propose(self, limits: Limits) -> Draft:
         """The most promising nodes within the limits; an empty tree when nothing matches."""
+        if self._budget.rests():
+            return Draft(DraftTree(), {"source": self.name, "sources": [], **self._budget.details})
+        return self._draft(limits)
+
+    def _draft(self, limits: Limits) -> Draft:
         match = self._look_up()
         most = self._budget.most(limits.max_nodes)
         found = blend(self._automaton, self._end, self._source, match, np.array(self._recent, dtype=np.int64),
@@ -70,7 +76,7 @@ class BlendDrafter:
         tokens, parents = nodes["token"].tolist(), nodes["parent"].tolist()
         counts = (nodes["context_count"] + nodes["store_count"]).tolist()
         return Draft(DraftTree(tuple(tokens[:n]), tuple(parents[:n]), tuple(counts[:n])), {
-            "source": self.name,
+            "source": self.name, **self._budget.details,
             **self._matches(match),
             "sources": [[name for name, seen in (("context", in_context), ("rest", in_store)) if seen]
                         for in_context, in_store in zip((nodes["context_class"][:n] < CONTEXT_ABSENT).tolist(),

@@ -1,14 +1,16 @@
-"""How many nodes pay: the measured cost of a forward against the tokens to be expected.
+"""How many nodes pay: what a step costs against the tokens to be expected.
 
-A step with n nodes costs v(n) plain forwards and is expected to commit one token and
-the sum of the estimates of its nodes. With λ tokens a plain forward's time in the run so
+A step with n nodes costs v(n) plain steps (``costs.py``) and is expected to commit one token
+and the sum of the estimates of its nodes. With λ tokens a plain step's time in the run so
 far, n is right where *tokens − λ · cost* is largest; λ is at least one, that of plain
 decoding, so a node that does not pay for itself is never drafted.
 
 Estimates can be wrong, so there is an account beside them: what drafts have brought the
-run so far, in plain forwards, and an allowance of a few percent. A tree that would
-overdraw it if nothing were accepted is too large. So by the measured costs a run is
-never slower than plain decoding by more than the allowance, on any text.
+run so far, in plain steps, and an allowance of a few percent. A tree that would overdraw
+it if nothing were accepted is too large; while not even a draft of one node could be paid
+for, none is made. So by what steps cost, a run is never slower than plain decoding by more than the
+allowance, on any text. What is spent while no plain step has been timed counts for more
+than it seems to cost: a run that is not clearly faster makes sure now and then.
 
 Source: the expected speed-up with a measured cost, Leviathan et al. (2023), §3.3; the
 choice of tree size per machine, Sequoia (Chen et al., 2024), §3.3.
@@ -16,109 +18,63 @@ choice of tree size per machine, Sequoia (Chen et al., 2024), §3.3.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from time import perf_counter
-from typing import TYPE_CHECKING
-from weakref import WeakKeyDictionary
-
 import numpy as np
 
-from ..tree import DraftTree
+from .costs import CAUTIOUS, MOST, Costs, RunCosts
 from .settings import Budget
 
-if TYPE_CHECKING:
-    from ..target import TargetModel
-
-MOST = 64
-"""Nodes of a draft tree at most where the number is chosen automatically."""
-MEASURED = (0, 1, 3, 7, 15, 31, 63)
-ROUNDS = 3
-CONTEXT = 128
-"""Tokens in the cache while measuring."""
 PRIOR = 6.0
-"""Weight, in accepted tokens and in forwards, of what is believed before a run has told."""
+"""Weight, in accepted tokens and in plain steps, of what is believed before a run has told."""
 FADE = 0.95
 """What a step weighs, one step later: a text changes."""
 
 ALLOWANCE = 0.03
-"""Plain forwards that a run may lose for each token, …"""
-ADVANCE = 0.2
+"""Plain steps that a run may lose for each token, …"""
+ADVANCE = 1.0
 """… and from the start."""
-
-
-@dataclass(frozen=True)
-class CostCurve:
-    """v(n): the time of a target forward over root and n nodes, in forwards over the root alone.
-
-    Args:
-        nodes: measured numbers of nodes, rising, the first 0.
-        costs: of these, rising, the first 1. Between them the curve is straight, and goes on behind the last.
-    """
-
-    nodes: Sequence[int]
-    costs: Sequence[float]
-
-    def upto(self, most: int) -> np.ndarray:
-        """float64 [most + 1]: v(0), …, v(most)."""
-        nodes, costs = list(self.nodes), list(self.costs)
-        if most > nodes[-1]:
-            slope = (costs[-1] - costs[-2]) / (nodes[-1] - nodes[-2])
-            nodes, costs = [*nodes, most], [*costs, costs[-1] + slope * (most - nodes[-1])]
-        return np.interp(np.arange(most + 1), nodes, costs)
-
-    @classmethod
-    def measured(cls, target: TargetModel) -> CostCurve:
-        """Measure a target that runs nothing now; it forgets its sequence. Takes some 25 forwards."""
-        most = min(MEASURED[-1], target.context_limit - 2)
-        nodes = [n for n in MEASURED if n <= most]
-        times = np.full((ROUNDS, len(nodes)), np.inf)
-        target.reset([0] * min(CONTEXT, target.context_limit - most - 1))
-        target.verify(0, DraftTree.chain([0] * most))  # warm up
-        for once in times:  # all sizes in turn, so that what else the machine does hits them alike
-            for i, n in enumerate(nodes):
-                tree = DraftTree.chain([0] * n)
-                began = perf_counter()
-                target.verify(0, tree).logits[0, 0].item()  # waits for a device that computes on its own
-                once[i] = perf_counter() - began
-        target.reset([0])
-        fastest = np.maximum.accumulate(times.min(axis=0))
-        return cls(tuple(nodes), tuple((fastest / fastest[0]).tolist()))
-
-
-CAUTIOUS = CostCurve((0, 1, 15, 63), (1.0, 1.3, 2.2, 4.0))
-"""Where nothing was measured: the dearest that was seen on a CPU in float32."""
-
-_curves: WeakKeyDictionary[TargetModel, CostCurve] = WeakKeyDictionary()
-
-
-def cost_curve(target: TargetModel) -> CostCurve:
-    """The curve of a loaded target, measured once."""
-    if target not in _curves:
-        _curves[target] = CostCurve.measured(target)
-    return _curves[target]
+DOUBT = 0.25
+"""Share by which steps may be dearer than believed while no plain step was timed beside them."""
 
 
 class NodeBudget:
-    """The number of nodes of each draft tree of a run.
+    """The number of nodes of each draft tree of a run: at every step ``rests``, else ``most`` and ``choose``; then ``commit``.
 
     Args:
         setting: a number, or ``Budget.AUTO``.
-        curve: what nodes cost; used where the number is chosen.
+        costs: of nodes; used where the number is chosen. A curve holds as it is.
     """
 
-    def __init__(self, setting: int | str, curve: CostCurve | None = None) -> None:
+    def __init__(self, setting: int | str, costs: Costs | None = None) -> None:
         self.automatic = setting == Budget.AUTO
         self._most = MOST if self.automatic else int(setting)
-        self._costs = (curve or CAUTIOUS).upto(MOST)
+        self._costs = costs if isinstance(costs, RunCosts) else RunCosts(costs or CAUTIOUS)
         self.reset()
 
     def reset(self) -> None:
         """Begin a new run."""
+        self._costs.reset()
         self._expected = self._accepted = PRIOR  # nodes expected to be accepted, and accepted
         self._tokens = self._cost = PRIOR
         self._account = ADVANCE
-        self._plan = (0.0, 1.0)
+        self._unseen = 0.0  # cost of the steps since the last plain one
+        self._first = True
+        self._why: str | None = None  # this step is without a draft
+        self._plan = (0, 0.0)
+
+    def rests(self) -> bool:
+        """A step begins: whether it is to be one without a draft, so that nothing need be looked up."""
+        if not self.automatic:
+            return False
+        self._costs.begin()
+        if self._first:  # what follows the prompt is known from reading it: its first token is free without a draft
+            self._why = "first"
+        elif self._affordable < self._costs.draft + self._costs.of_steps[1] - 1.0:
+            self._why = "account"
+        else:
+            self._why = None
+            return False
+        self.choose(np.zeros(0))
+        return True
 
     def most(self, max_nodes: int) -> int:
         """How many nodes to look for, where ``max_nodes`` are allowed."""
@@ -132,21 +88,46 @@ class NodeBudget:
         """
         if not self.automatic:
             return len(estimates)
-        tokens = np.concatenate([[0.0], np.cumsum(estimates)])
+        tokens = np.zeros(len(estimates) + 1)
+        np.cumsum(estimates, out=tokens[1:])
         trust = min(self._accepted / self._expected, 1.0)
         rate = max(self._tokens / self._cost, 1.0)
-        costs = self._costs[:len(tokens)]
-        affordable = costs - 1.0 <= self._account
+        costs = self._costs.of_steps[:len(tokens)]
+        affordable = costs - 1.0 + self._costs.draft <= self._affordable
         affordable[0] = True
         chosen = int(np.argmax(np.where(affordable, trust * tokens - rate * costs, -np.inf)))
-        self._plan = (float(tokens[chosen]), float(costs[chosen]))
+        self._plan = (chosen, float(tokens[chosen]))
+        if len(estimates) and not chosen:
+            self._why = "none_pays"
+        self._costs.drafted()
         return chosen
 
+    @property
+    def details(self) -> dict[str, str]:
+        """``{"resting": why}`` where a step is without a draft by choice, for ``Draft.details``.
+
+        "first": the first token is free; "account": drafts brought less than they cost so far;
+        "none_pays": no node that was found does.
+        """
+        return {"resting": self._why} if self._why else {}
+
     def commit(self, count: int) -> None:
-        """So many tokens were committed: learn how far the estimates are to be trusted, and what a forward brings."""
-        expected, cost = self._plan
+        """So many tokens were committed: learn how far the estimates are to be trusted, and what a step brings."""
+        if not self.automatic:
+            return
+        if self._first:
+            self._first = False
+            return
+        nodes, expected = self._plan
+        cost = self._costs.committed(nodes, self._why != "account")
         self._account += count - cost + ALLOWANCE * count
+        self._unseen = self._unseen + cost if nodes else 0.0
         self._expected = FADE * self._expected + (1 - FADE) * PRIOR + expected
         self._accepted = FADE * self._accepted + (1 - FADE) * PRIOR + (count - 1 if expected else 0)
         self._tokens = FADE * self._tokens + (1 - FADE) * PRIOR + count
         self._cost = FADE * self._cost + (1 - FADE) * PRIOR + cost
+
+    @property
+    def _affordable(self) -> float:
+        """Plain steps that may be lost on the next step."""
+        return self._account - DOUBT * self._unseen

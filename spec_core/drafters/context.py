@@ -5,7 +5,7 @@ from __future__ import annotations
 from ..pieces import Pieces
 from .blend import Source
 from .blended import BlendDrafter
-from .budget import CostCurve
+from .costs import Costs
 
 
 class ContextDrafter(BlendDrafter):
@@ -39,5 +39,5 @@ class ContextDrafter(BlendDrafter):
     name = "context"
 
     def __init__(self, pieces: Pieces, *, continuation: int = 32, budget: int | str = 40,
-                 costs: CostCurve | None = None) -> None:
+                 costs: Costs | None = None) -> None:
         super().__init__(pieces, Source.of(None), costs, continuation=continuation, budget=budget)

@@ -11,7 +11,7 @@ from ..datastore.store import Store
 from ..pieces import Pieces
 from .blend import Source
 from .blended import BlendDrafter
-from .budget import CostCurve
+from .costs import Costs
 from .snippets import Span, snippets_of
 
 MAX_SNIPPETS = 12
@@ -40,7 +40,7 @@ class FusionDrafter(BlendDrafter):
     name = "fusion"
 
     def __init__(self, store: Store, pieces: Pieces, *, max_suffix: int = 16, continuation: int = 32,
-                 budget: int | str = 40, costs: CostCurve | None = None) -> None:
+                 budget: int | str = 40, costs: Costs | None = None) -> None:
         self._store = store
         super().__init__(pieces, Source.of(store, max_suffix), costs, max_suffix=max_suffix,
                          continuation=continuation, budget=budget)

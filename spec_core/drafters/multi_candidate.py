@@ -19,7 +19,8 @@ from ..processors import Processors, largest
 from ..tree import ROOT, DraftTree
 from .assistant import Assistant
 from .base import Draft, Limits
-from .budget import CostCurve, NodeBudget
+from .budget import NodeBudget
+from .costs import Costs
 from .candidates import DraftBuilder, draw_candidates
 
 
@@ -103,7 +104,7 @@ class DynamicTreeDrafter:
     name = "dynamic-tree"
 
     def __init__(self, assistant: Assistant, processors: Processors, *, depth: int = 5, width: int = 6,
-                 stop_below: float = 0.0, budget: int | str = 24, costs: CostCurve | None = None) -> None:
+                 stop_below: float = 0.0, budget: int | str = 24, costs: Costs | None = None) -> None:
         self.settings: dict[str, Any] = {"depth": depth, "width": width, "stop_below": stop_below, "budget": budget}
         self._assistant, self._processors = assistant, processors
         self._budget = NodeBudget(budget, costs)
@@ -116,6 +117,8 @@ class DynamicTreeDrafter:
 
     def propose(self, limits: Limits) -> Draft:
         """Grow level by level, then keep the best nodes: a prefix-closed set, since no child outweighs its parent."""
+        if self._budget.rests():
+            return Draft(DraftTree(), {"source": self.name, **self._budget.details})
         settings, builder = self.settings, DraftBuilder()
         depth = min(settings["depth"], limits.max_depth, self._assistant.room - 1)
         gain: list[float] = []  # cumulative draft probability
@@ -137,7 +140,7 @@ class DynamicTreeDrafter:
             level = sorted(heapq.nlargest(settings["width"], fresh, key=lambda node: (gain[node], -node)))
         best = heapq.nlargest(self._budget.most(limits.max_nodes), range(len(gain)), key=lambda node: (gain[node], -node))
         kept = sorted(best[:self._budget.choose(np.array([gain[node] for node in best]))])
-        return builder.draft({"source": self.name, "considered": len(gain)}, kept)
+        return builder.draft({"source": self.name, "considered": len(gain), **self._budget.details}, kept)
 
     def commit(self, tokens: Sequence[int]) -> None:
         """The context grew."""

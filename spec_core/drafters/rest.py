@@ -15,9 +15,11 @@ from ..datastore.index import Match, longest_match
 from ..datastore.store import Store
 from ..datastore.trie import Trie, heaviest_nodes
 from ..pieces import Pieces
+from ..tree import DraftTree
 from . import complete_settings
 from .base import Draft, Limits
-from .budget import CostCurve, NodeBudget
+from .budget import NodeBudget
+from .costs import Costs
 from .evidence import heaviest_estimates
 from .snippets import Span, snippets_of
 
@@ -60,7 +62,7 @@ class RestDrafter:
     name = "rest"
 
     def __init__(self, store: Store, pieces: Pieces, *, max_suffix: int = 16, min_suffix: int = 2,
-                 continuation: int = 10, budget: int | str = 40, costs: CostCurve | None = None) -> None:
+                 continuation: int = 10, budget: int | str = 40, costs: Costs | None = None) -> None:
         self.settings: dict[str, Any] = complete_settings(self.name, {
             "max_suffix": max_suffix, "min_suffix": min_suffix, "continuation": continuation, "budget": budget})
         self._store = store
@@ -82,6 +84,8 @@ class RestDrafter:
 
     def propose(self, limits: Limits) -> Draft:
         """The heaviest nodes within the limits; an empty tree when nothing matches."""
+        if self._budget.rests():
+            return Draft(DraftTree(), {"source": self.name, **self._budget.details})
         match, trie = self.look_up(limits, SHOWN_UNSELECTED)
         return Draft(trie.tree(), self._details(match, trie))
 
@@ -100,7 +104,7 @@ class RestDrafter:
         n = trie.selected
         provenance, leaves = _cover(trie)
         return {
-            "source": self.name,
+            "source": self.name, **self._budget.details,
             "matched": match.length,
             "suffix": self._pieces.of(self._recent[len(self._recent) - match.length:]),
             "attempts": [{"length": length, "hits": hits} for length, hits in match.attempts],

@@ -26,7 +26,8 @@ from . import complete_settings
 from .automaton import INITIAL, SuffixAutomaton
 from .base import Draft, Limits
 from .blended import SHOWN_ATTEMPTS, breadth_first
-from .budget import CostCurve, NodeBudget
+from .budget import NodeBudget
+from .costs import Costs
 from .past import DEPTH, PastOutputs, past_outputs
 
 NODE = np.dtype([("token", np.int64), ("parent", np.int64), ("depth", np.int64), ("count", np.int64),
@@ -60,7 +61,7 @@ class SuffixDrafter:
     name = "suffix"
 
     def __init__(self, pieces: Pieces, past: PastOutputs | None = None, *, factor: float = 1.0, min_prob: float = 0.1,
-                 depth: int = 64, budget: int | str = 40, costs: CostCurve | None = None) -> None:
+                 depth: int = 64, budget: int | str = 40, costs: Costs | None = None) -> None:
         self.settings: dict[str, Any] = complete_settings(self.name, {
             "factor": factor, "min_prob": min_prob, "depth": depth, "budget": budget})
         self._pieces = pieces
@@ -92,6 +93,8 @@ class SuffixDrafter:
 
     def propose(self, limits: Limits) -> Draft:
         """The draft of the best score within the limits; an empty tree when nothing matches."""
+        if self._budget.rests():
+            return Draft(DraftTree(), {"source": self.name, "sources": [], **self._budget.details})
         most, deepest = self._budget.most(limits.max_nodes), min(self.settings["depth"], limits.max_depth)
         with self._past.lock:
             if self._generation != self._past.generation:
@@ -106,7 +109,7 @@ class SuffixDrafter:
         attempts.sort(key=lambda attempt: -attempt["length"])
         return Draft(DraftTree(tuple(nodes["token"].tolist()), tuple(nodes["parent"].tolist()),
                                tuple(nodes["count"].tolist())), {
-            "source": self.name, "matched": best.length,
+            "source": self.name, **self._budget.details, "matched": best.length,
             "suffix": self._pieces.of(self._recent[len(self._recent) - best.length:]),
             "attempts": attempts[:SHOWN_ATTEMPTS],
             "hits": best.hits, "score": round(best.score, 3),

@@ -14,7 +14,7 @@ from spec_core import lab
 from spec_core.breakeven import best_gamma, by_budget, contradicts, expected_tokens, observed, of_trees, predicted
 from spec_core.compare import Comparison, lane_name, seconds, sweep
 from spec_core.divergence import compare_outputs, first_divergence, measure_logits
-from spec_core.drafters.budget import CostCurve
+from spec_core.drafters.costs import CostCurve
 from spec_core.drafters.past import past_outputs
 from spec_core.lab import Request
 from spec_core.measures import figures, hit_rate, speedups, spread

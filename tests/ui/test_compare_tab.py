@@ -14,7 +14,7 @@ import pytest
 from fakes import FakeLab, run_coroutine
 from spec_core.compare import Comparison
 from spec_core.drafters import KINDS
-from spec_core.drafters.budget import CostCurve
+from spec_core.drafters.costs import CostCurve
 from spec_core.lab import Request, check
 from spec_core.messages import LANGUAGES, UserError, catalogue
 from ui import compare

@@ -13,7 +13,7 @@ import pytest
 from synthetic import synthetic_trace
 
 from spec_core.breakeven import best_gamma, by_budget, predicted
-from spec_core.drafters.budget import CostCurve
+from spec_core.drafters.costs import CostCurve
 from spec_core.messages import LANGUAGES, catalogue
 from spec_core.trace import totals
 from visualizers import charts, cost_charts

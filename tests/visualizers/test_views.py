@@ -9,6 +9,7 @@ from synthetic import synthetic_trace
 
 from spec_core.messages import LANGUAGES, catalogue
 from spec_core.trace import Committed, Step, Trace, TreeRecord
+from visualizers.facts import RESTING
 from visualizers.views import MAX_VIEW_BYTES, run_view, step_view, view_bytes
 
 
@@ -79,6 +80,18 @@ def test_a_plain_step_of_any_drafter_has_a_view() -> None:
     view = step_view(step)
     assert (view["selected"], view["match"], view["provenance"]) == (0, None, [])
     assert [fact["key"] for fact in view["facts"]] == ["player.fact.plain", "player.fact.emitted"]
+
+
+@pytest.mark.parametrize("why", RESTING)
+@pytest.mark.parametrize("source", ["rest", "context", "suffix", "fusion", "dynamic-tree"])
+def test_a_step_without_a_draft_by_choice_says_why(source: str, why: str) -> None:
+    details = {"source": source, "resting": why}
+    step = Step(index=0, context_length=1, tree=TreeRecord(), committed=Committed([5], ["a"], ["bonus"]), details=details)
+    keys = [f"player.fact.resting.{why}", "player.fact.emitted"]
+    assert [fact["key"] for fact in step_view(step)["facts"]] == keys
+    assert all(keys[0] in catalogue(language) for language in LANGUAGES)
+    step.details["resting"] = "unheard of"
+    assert step_view(step)["facts"][0]["key"] == "player.fact.plain"
 
 
 def test_every_fact_can_be_said_in_every_language(trace: Trace) -> None:

@@ -8,7 +8,7 @@ import pytest
 from spec_core.acceptance import RULES
 from spec_core.drafters.assistant import Assistant
 from spec_core.drafters.base import Limits
-from spec_core.drafters.budget import CostCurve
+from spec_core.drafters.costs import CostCurve
 from spec_core.drafters.multi_candidate import DynamicTreeDrafter, MultiCandidateDrafter
 from spec_core.draws import Draws
 from spec_core.processors import Processors, Sampling
@@ -72,11 +72,24 @@ def test_unlikely_nodes_are_not_drafted():
 def test_the_automatic_budget_keeps_what_pays():
     def nodes(costs):
         drafter = dynamic(tiny_llama(seed=5, initializer_range=0.3), Sampling(), budget="auto", costs=costs)
-        drafter.reset([1, 2, 3])
+        drafter.reset([1, 2])
+        assert drafter.propose(Limits(10, 256)).details == {"source": "dynamic-tree", "resting": "first"}
+        drafter.commit([3])
         return len(drafter.propose(Limits(10, 256)).tree)
 
     free, dear = nodes(CostCurve((0, 63), (1.0, 1.0))), nodes(CostCurve((0, 63), (1.0, 64.0)))
     assert dear == 0 < nodes(CostCurve((0, 63), (1.0, 3.0))) < free
+
+
+def test_steps_without_a_draft_leave_the_small_model_in_step():
+    """A budget that rests, drafts and rests again; the small model is the target, so that it shows when it lags."""
+    target, small = tiny_llama(seed=5, initializer_range=0.3), tiny_llama(seed=5, initializer_range=0.3)
+    drafter = dynamic(small, Sampling(), budget="auto", costs=CostCurve((0, 1, 63), (1.0, 2.2, 2.3)))
+    steps, output, _ = run(target, drafter, Sampling(), new=60)
+    assert output == generate(target, [1, 2, 3], 60)
+    drafting = [bool(step.tree.tokens) for step in steps]
+    assert any(drafting) and "account" in {step.details.get("resting") for step in steps}
+    assert all("accepted" in step.tree.verdicts for step in steps if step.tree.tokens)
 
 
 def test_siblings_are_drawn_whole_or_not_at_all():

@@ -9,7 +9,7 @@ from spec_core.acceptance import OneDraw
 from spec_core.decoder import Budget, decode
 from spec_core.drafters import KINDS, Material, complete_settings
 from spec_core.drafters.base import Limits
-from spec_core.drafters.budget import CostCurve
+from spec_core.drafters.costs import CostCurve
 from spec_core.drafters.none import NoDrafter
 from spec_core.messages import UserError
 from spec_core.pieces import Pieces
@@ -53,6 +53,13 @@ def store():
 def make(way, store, costs=FREE):
     name, settings = way
     return KINDS[name].make(Material(Pieces(TinyTokenizer()), store, costs), complete_settings(name, settings))
+
+
+def past_the_first(drafter, way, token=1):
+    """An automatic budget leaves the first step without a draft."""
+    first = drafter.propose(WIDE)
+    assert (first.details.get("resting") == "first") == (way[1].get("budget") == "auto")
+    drafter.commit([token])
 
 
 def run(target, drafter, sampling=Sampling(), prompt=(1, 2, 3), new=40):
@@ -101,7 +108,9 @@ def test_state_follows_reset_and_commit_only(way, store):
 @pytest.mark.parametrize("way", WAYS, ids=str)
 def test_limits_hold(way, store):
     drafter = make(way, store)
-    drafter.reset([1, 2, 3, 4, 5, 6] * 8)
+    drafter.reset([1, 2, 3, 4, 5, 6] * 7)
+    past_the_first(drafter, way)
+    drafter.commit([2, 3, 4, 5, 6])
     assert len(drafter.propose(WIDE).tree)
     for limits in (Limits(2, 9), Limits(9, 1), Limits(1, 1), Limits(0, 9), Limits(9, 0), Limits(-1, -1)):
         tree = drafter.propose(limits).tree
@@ -112,8 +121,9 @@ def test_limits_hold(way, store):
 @pytest.mark.parametrize("way", WAYS, ids=str)
 def test_nothing_known_is_no_draft(way, store):
     drafter = make(way, store)
-    for context in ([], [VOCAB + 3], [-4]):
+    for context in ([], [VOCAB + 4], [-4]):
         drafter.reset(context)
+        past_the_first(drafter, way, VOCAB + 3)
         draft = drafter.propose(WIDE)
         assert len(draft.tree) == 0 and draft.details["matched"] == 0 and draft.details["hits"] == 0
 
@@ -124,6 +134,7 @@ def test_details_are_small_and_tell_each_nodes_source(way, store):
     rng = np.random.default_rng(2)
     context = rng.integers(0, VOCAB, 400).tolist()
     drafter.reset(context)
+    past_the_first(drafter, way)
     for _ in range(20):
         draft = drafter.propose(WIDE)
         details = json.loads(json.dumps(draft.details))
