@@ -30,7 +30,7 @@ FADE = 0.95
 
 ALLOWANCE = 0.03
 """Plain steps that a run may lose for each token, …"""
-ADVANCE = 1.0
+ADVANCE = 0.5
 """… and from the start."""
 DOUBT = 0.25
 """Share by which steps may be dearer than believed while no plain step was timed beside them."""

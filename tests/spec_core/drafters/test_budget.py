@@ -55,8 +55,8 @@ def test_the_first_token_is_free_and_so_is_never_drafted_for():
 
 
 def test_a_step_without_a_draft_says_why():
-    budget = begun(DEAR, 1)
-    assert not budget.rests() and budget.choose(np.array([0.5])) == 0
+    budget = begun(LINEAR, 1)
+    assert not budget.rests() and budget.choose(np.array([0.05])) == 0
     assert budget.details == {"resting": "none_pays"}
     budget.commit(1)
     assert not budget.rests() and budget.choose(np.zeros(0)) == 0 and budget.details == {}
