@@ -28,9 +28,9 @@ PRIOR = 6.0
 FADE = 0.95
 """What a step weighs, one step later: a text changes."""
 
-ALLOWANCE = 0.03
+ALLOWANCE = 0.02
 """Plain steps that a run may lose for each token, …"""
-ADVANCE = 0.5
+ADVANCE = 1.0
 """… and from the start."""
 DOUBT = 0.25
 """Share by which steps may be dearer than believed while no plain step was timed beside them."""
