@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import lzma
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -26,10 +28,11 @@ class Answers:
     al., NAACL 2024, §4).
     """
 
-    description = "SmolLM2-135M-Instruct answers"
+    name = "SmolLM2-135M-Instruct answers"
 
     def __init__(self) -> None:
         self.skipped: list[Skipped] = []
+        self.description = self.edition()
         self._lines = lzma.decompress(ANSWERS.read_bytes()).splitlines()
         self.size = sum(map(len, self._lines))
 
@@ -37,25 +40,40 @@ class Answers:
         for number, line in enumerate(self._lines, start=1):
             yield Document(f"answers/{number}", json.loads(line)["text"], len(line))
 
+    @classmethod
+    def edition(cls) -> str:
+        """The name, and a checksum that tells one making of the answers from another."""
+        return f"{cls.name} ({hashlib.sha256(ANSWERS.read_bytes()).hexdigest()[:8]})"
 
-BUNDLED: dict[str, Callable[[], Documents]] = {"python-stdlib": python_stdlib, "smollm2-answers": Answers}
+    @classmethod
+    def outdated(cls, source: str) -> bool:
+        """Whether a store of this ``source`` holds another making of the answers, and nothing that a user added."""
+        older = re.fullmatch(re.escape(cls.name) + r"( \([0-9a-f]{8}\))?", source)
+        return older is not None and source != cls.edition()
+
+
+ANSWERS_STORE = "smollm2-answers"
+BUNDLED: dict[str, Callable[[], Documents]] = {"python-stdlib": python_stdlib, ANSWERS_STORE: Answers}
 """Corpora by the names of their stores; the first is the default."""
 DEFAULT_STORE = next(iter(BUNDLED))
 
 
 def ensure_bundled(name: str, tokenizer: Any, progress: Progress = lambda stage, fraction: None,
                    cancelled: Callable[[], bool] = lambda: False) -> Store:
-    """The bundled store ``name`` for this tokenizer, built where it is missing or damaged.
+    """The bundled store ``name`` for this tokenizer, built where it is missing, damaged or of an older corpus.
 
     Raises what ``build_store`` raises.
     """
     folder = bundled_store_name(name, tokenizer)
     try:
-        return open_store(folder, tokenizer)
+        store = open_store(folder, tokenizer)
+        if name != ANSWERS_STORE or not Answers.outdated(store.manifest.source):
+            return store
+        replace = True
     except StoreError as error:
-        damaged = error.key != "datastore.unknown"
+        replace = error.key != "datastore.unknown"
     try:
-        build_store(BUNDLED[name](), folder, tokenizer, replace=damaged, progress=progress, cancelled=cancelled)
+        build_store(BUNDLED[name](), folder, tokenizer, replace=replace, progress=progress, cancelled=cancelled)
     except StoreError as error:
         if error.key != "datastore.name_taken":  # else another process was quicker
             raise

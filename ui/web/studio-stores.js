@@ -90,7 +90,7 @@ function createStoreTable(table, { act, offers, busy }) {
     const created = isNaN(day) ? store.created : day.toLocaleDateString(locale(), { year: "numeric", month: "short", day: "numeric" });
     // the bundled stores tell where they came from in English
     const source = store.source.replace(/Python ([\d.]+) standard library/, (_, version) => lab.say("studio.source.stdlib", { version }))
-      .replace("SmolLM2-135M-Instruct answers", () => lab.say("studio.source.answers"));
+      .replace(/SmolLM2-135M-Instruct answers( \([0-9a-f]{8}\))?/, () => lab.say("studio.source.answers"));
     const numbers = [count(store.documents), count(store.tokens), bytes(store.bytes)];
     return made("tr", {}, name, ...numbers.map((text) => made("td", { className: "lab-studio-number", text })),
       made("td", { text: store.tokenizer || store.fingerprint, title: store.fingerprint }),

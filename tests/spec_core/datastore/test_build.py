@@ -1,6 +1,8 @@
 """Building: whole or not at all, whatever happens on the way."""
 
 import errno
+import json
+import lzma
 import os
 import subprocess
 import sys
@@ -11,7 +13,7 @@ import numpy as np
 import pytest
 
 from spec_core.datastore import build, bundled, writer
-from spec_core.datastore.build import build_store
+from spec_core.datastore.build import build_store, grow_store
 from spec_core.datastore.bundled import BUNDLED, bundled_store_name, ensure_bundled
 from spec_core.datastore.corpus import Corpus, files_corpus
 from spec_core.datastore.format import StoreError, names
@@ -140,7 +142,7 @@ def test_kill_leaves_no_store_and_the_next_build_clears_up(corpus_folder, tokeni
     child = subprocess.Popen([sys.executable, "-c", textwrap.dedent("""
         import sys, time
         from tokenizers import Tokenizer
-        from spec_core.datastore.build import build_store
+        from spec_core.datastore.build import build_store, grow_store
         from spec_core.datastore.corpus import files_corpus
 
         class Fast:
@@ -177,6 +179,20 @@ def test_a_bundled_store(name, corpus_folder, tokenizer, other_tokenizer, stores
     assert second.name.startswith(f"{name}--") and ensure_bundled(name, other_tokenizer).name == second.name
     (first.folder / "tokens.bin").write_bytes(b"cut")
     assert ensure_bundled(name, tokenizer).token_count == first.token_count, "a damaged one is built anew"
+
+
+def test_a_store_of_older_answers_is_built_anew_unless_something_was_added(corpus_folder, tokenizer, stores, monkeypatch, tmp_path):
+    def documents(*answers):
+        path = tmp_path / "answers.xz"
+        path.write_bytes(lzma.compress("\n".join(json.dumps({"text": text}) for text in answers).encode()))
+        monkeypatch.setattr(bundled, "ANSWERS", path)
+        return ensure_bundled(bundled.ANSWERS_STORE, tokenizer).manifest.documents
+
+    assert [documents("for", "for"), documents("for"), documents("for", "for", "in")] == [2, 1, 3]
+    kept = open_store(bundled.ANSWERS_STORE).manifest.created
+    assert documents("for", "for", "in") == 3 and open_store(bundled.ANSWERS_STORE).manifest.created == kept
+    grow_store(files_corpus([corpus_folder]), bundled.ANSWERS_STORE, tokenizer)
+    assert documents("for") == 6, "what a user added is kept"
 
 
 def test_the_answers_that_come_with_the_lab_are_texts():
