@@ -8,9 +8,9 @@ decoding, so a node that does not pay for itself is never drafted.
 Estimates can be wrong, so there is an account beside them: what drafts have brought the
 run so far, in plain steps, and an allowance of a few percent. A tree that would overdraw
 it if nothing were accepted is too large; while not even a draft of one node could be paid
-for, none is made. So by what steps cost, a run is never slower than plain decoding by more than the
-allowance, on any text. What is spent while no plain step has been timed counts for more
-than it seems to cost: a run that is not clearly faster makes sure now and then.
+for, none is made. So by what steps cost, a run is never slower than plain decoding by more
+than the allowance, on any text. What is spent while no plain step has been timed counts for
+more than it seems to cost: a run that is not clearly faster makes sure now and then.
 
 Source: the expected speed-up with a measured cost, Leviathan et al. (2023), §3.3; the
 choice of tree size per machine, Sequoia (Chen et al., 2024), §3.3.
@@ -106,7 +106,7 @@ class NodeBudget:
     def details(self) -> dict[str, str]:
         """``{"resting": why}`` where a step is without a draft by choice, for ``Draft.details``.
 
-        "first": the first token is free; "account": drafts brought less than they cost so far;
+        "first": the first token is free; "account": what drafts brought so far does not pay for another one;
         "none_pays": no node that was found does.
         """
         return {"resting": self._why} if self._why else {}
