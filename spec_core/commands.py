@@ -11,6 +11,7 @@ from typing import Any
 
 from . import draft_models, lab, models, runtime
 from .drafters import KINDS
+from .drafters.settings import Budget, Setting
 from .messages import UserError
 from .terminal import ProgressLine, check_writable, coloured, printable, summary
 
@@ -43,13 +44,18 @@ def add_generate(subparsers: Any) -> None:
                         help="1 is none (default: %(default)s)")
     parser.add_argument("--seed", metavar="S", default=d.seed, help="of the draws (default: %(default)s)")
     parser.add_argument("--dtype", default=d.dtype, choices=runtime.DTYPES, help="(default: %(default)s)")
-    known = "; ".join(f"{name}: {', '.join(f'{s}={v.default}' for s, v in kind.settings.items())}"
+    known = "; ".join(f"{name}: {', '.join(f'{s}={_usual(v)}' for s, v in kind.settings.items())}"
                       for name, kind in KINDS.items() if kind.settings)
     parser.add_argument("--set", metavar="name=value", action="append", default=[], dest="settings",
                         help=f"a setting of the drafter, may be repeated ({known})")
     parser.add_argument("--json", metavar="FILE", type=Path, help="write the trace to FILE")
     parser.add_argument("--quiet", action="store_true", help="no text, no progress: the summary only")
     parser.set_defaults(run=generate)
+
+
+def _usual(setting: Setting) -> str:
+    """What a setting is if nothing is said, for the help."""
+    return f"{setting.default} (or {Budget.AUTO})" if isinstance(setting, Budget) else str(setting.default)
 
 
 def generate(options: argparse.Namespace) -> None:

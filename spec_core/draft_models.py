@@ -28,6 +28,8 @@ AUTO = "auto"
 FITTING = {"same": "nano", "any": "nano-universal"}
 """What a kind of drafter needs (``Kind.draft_model``) → the shipped model of that sort."""
 
+WARMING = 8
+"""Tokens that a model reads when it was loaded."""
 KEPT = 2
 """Models at most that stay loaded."""
 
@@ -63,8 +65,16 @@ def load(name: str, target: TargetModel, dtype: str, progress: Progress = lambda
                 _loaded[key] = load_nano(name, HOME / name, target, progress, cancelled)
             else:
                 _loaded[key] = _load_any(name, dtype, progress, cancelled)
+            _warm_up(_loaded[key])
         model = _loaded[key] = _loaded.pop(key)  # now the last one used
         return model
+
+
+def _warm_up(model: LanguageModel) -> None:
+    """Read a prompt and one token more: what is compiled or loaded for that is no draft's time."""
+    for tokens in ([0] * WARMING, [0]):
+        model.read(tokens)
+    model.cache.clear()
 
 
 def _load_any(name: str, dtype: str, progress: Progress, cancelled: IsCancelled) -> LanguageModel:

@@ -7,7 +7,7 @@ belong to the chosen one is hidden.
 from __future__ import annotations
 
 import html
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import gradio as gr
@@ -27,6 +27,17 @@ QUIET: dict[str, Any] = {"queue": False, "show_progress": "hidden", "api_visibil
 
 AUTO = ".auto"
 """Ends the name of the box that leaves a budget to the machine."""
+
+
+def settings_shown(governed: Mapping[str, str], chosen: str, ticked: Sequence[str]) -> list[bool]:
+    """Of fields that matter under one word of a choice only, which are shown.
+
+    Args:
+        governed: field → its word.
+        chosen: the word that is chosen.
+        ticked: boxes that leave a budget to the machine.
+    """
+    return [word == chosen and field + AUTO not in ticked for field, word in governed.items()]
 
 
 class DrafterFields:
@@ -119,12 +130,19 @@ class DrafterFields:
 
     def _govern(self, drafter: str, name: str, choice: Choice) -> None:
         """Show the settings that matter under the chosen word, and hide the others."""
-        governed = [(option, f"{drafter}.{one}") for option, ones in choice.governs.items() for one in ones]
-        for option, field in governed:
-            self.fields[field].visible = option == choice.default
-        self.fields[f"{drafter}.{name}"].change(
-            lambda chosen: [gr.update(visible=option == chosen) for option, _ in governed],
-            inputs=self.fields[f"{drafter}.{name}"], outputs=[self.fields[field] for _, field in governed], **QUIET)
+        fields = self.fields
+        governed = {f"{drafter}.{one}{part}": option for option, ones in choice.governs.items() for one in ones
+                    for part in ("", AUTO) if f"{drafter}.{one}{part}" in fields}
+        boxes = [field for field in governed if field.endswith(AUTO)]
+        for field, option in governed.items():
+            fields[field].visible = option == choice.default
+
+        def show(chosen: str, *automatic: bool) -> list[Any]:
+            ticked = [box for box, on in zip(boxes, automatic, strict=True) if on]
+            return [gr.update(visible=one) for one in settings_shown(governed, chosen, ticked)]
+
+        fields[f"{drafter}.{name}"].change(show, inputs=[fields[f"{drafter}.{name}"], *(fields[box] for box in boxes)],
+                                           outputs=[fields[field] for field in governed], **QUIET)
 
     def _show_what_belongs(self, panels: dict[str, Any]) -> None:
         """Follow the drafter, and those of its settings that decide which rules fit."""

@@ -36,7 +36,8 @@ def decisions(step: Step) -> list[Entry]:
         before = rejected.get(entry["node"], 0)
         if "candidate" in entry and not entry.get("accepted"):
             rejected[entry["node"]] = before + 1
-        said.append(_said(entry, before, leaf=entry["node"] not in parents))
+        end = "" if entry["node"] in parents else "leaf" if parents else "plain"
+        said.append(_said(entry, before, end))
     return said
 
 
@@ -72,13 +73,13 @@ def _node(value: Any, n: int) -> int | None:
     return node if node is not None and node < n else None
 
 
-def _said(entry: Entry, rejected: int, leaf: bool) -> Entry:
+def _said(entry: Entry, rejected: int, end: str) -> Entry:
     if "candidate" in entry:
         return _candidate(entry, rejected)
     if "matched" in entry:
         return _decision(entry, "one-draw", "matched", "accepted", node=entry["matched"])
-    if leaf:
-        return _decision(entry, "drew", "leaf", "bonus")
+    if end:
+        return _decision(entry, "drew", end, "bonus")
     rule = entry.get("rule")
     if rule == "one-draw":
         return _decision(entry, "one-draw", "unmatched", "recovered")

@@ -31,7 +31,7 @@ CONTEXT = 128
 """Tokens in the cache while measuring."""
 
 REMEMBERED = 5
-"""Plain steps, and drafts, whose median time counts."""
+"""Plain steps whose median time counts, and drafts of which the quickest does."""
 PACE = 0.2
 """Share of what a step shows that is believed at once; a step is held up now and then, …"""
 OUTLIER = 2.0
@@ -120,6 +120,7 @@ class RunCosts:
         self._seconds = curve.seconds
         self._plain: deque[float] = deque(maxlen=REMEMBERED)
         self._drafts: deque[float] = deque(maxlen=REMEMBERED)
+        self._warm = False
         self._began = self._drafted = 0.0
 
     def reset(self) -> None:
@@ -127,6 +128,7 @@ class RunCosts:
         self._seconds = self._plain_seconds
         self._plain.clear()
         self._drafts.clear()
+        self._warm = False
 
     @property
     def _plain_seconds(self) -> float | None:
@@ -137,7 +139,7 @@ class RunCosts:
     def draft(self) -> float:
         """What making a draft costs; 0 while nothing is known."""
         plain = self._plain_seconds
-        return median(self._drafts) / plain if self._drafts and plain else 0.0
+        return min(self._drafts) / plain if self._drafts and plain else 0.0
 
     def begin(self) -> None:
         """A step begins: the draft is made next."""
@@ -163,14 +165,14 @@ class RunCosts:
         if not self._clock:
             return believed
         seconds, drafting = self._clock() - self._drafted, self._drafted - self._began
-        if drafted:
+        if drafted and self._warm:
             self._drafts.append(drafting)
+        self._warm = self._warm or drafted  # what is loaded at a run's first draft says nothing about the next one
         if nodes == 0:
             self._plain.append(seconds)
         if not (plain := self._plain_seconds):
             return believed
-        if self._drafts:
-            drafting = min(drafting, OUTLIER * median(self._drafts))
+        drafting = min(drafting, OUTLIER * min(self._drafts, default=0.0))
         return drafting / plain + (self._learn(nodes, seconds / plain / believed) * believed if nodes else 1.0)
 
     def _learn(self, nodes: int, surprise: float) -> float:

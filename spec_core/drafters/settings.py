@@ -34,7 +34,12 @@ class Budget(WholeNumber):
 
     def check(self, name: str, value: Any) -> int | str:
         """``value`` as such a number, or ``AUTO``. Raises ``UserError``."""
-        return value if value == self.AUTO else super().check(name, value)
+        if isinstance(value, str) and value.strip().lower() == self.AUTO:
+            return self.AUTO
+        try:
+            return super().check(name, value)
+        except UserError:
+            raise UserError("request.budget", name=name, value=short(value), least=self.least, most=self.most) from None
 
 
 @dataclass(frozen=True)

@@ -9,9 +9,10 @@ import pytest
 
 from spec_core import lab
 from spec_core.drafters import KINDS
+from spec_core.drafters.settings import Budget
 from spec_core.lab import Request
 from spec_core.messages import UserError
-from ui.drafter_fields import most_layers
+from ui.drafter_fields import AUTO, most_layers, settings_shown
 from ui.form import Defaults, Form
 from ui.language import Words
 
@@ -57,7 +58,7 @@ def test_a_drafter_gets_its_own_settings_only(form: Form):
     ({"top_p": 0}, "request.range"),
     ({"drafter": "psychic"}, "request.unknown"),
     ({"dtype": "int3"}, "request.unknown"),
-    ({"rest.budget": 10**9}, "request.range"),
+    ({"rest.budget": 10**9}, "request.budget"),
     ({"rest.min_suffix": 9, "rest.max_suffix": 3}, "request.range"),
 ])
 def test_bad_input_is_a_sentence(form: Form, changes: dict[str, Any], key: str):
@@ -79,6 +80,17 @@ def test_the_field_of_the_layers_ends_where_the_target_does(form: Form, smollm2:
     assert [most_layers(setting, target) for target in ("smollm2-135m", "owner/name", "no model", "")] == [29, 200, 200, 200]
     with gr.Blocks():
         assert Form(Words(), Defaults("smollm2-135m", 64)).fields["early-exit.layers"].maximum == 29
+
+
+def test_an_automatic_budget_is_offered_where_a_budget_matters(form: Form):
+    budgets = [field for field in form.fields if field.endswith(AUTO)]
+    assert len(budgets) == sum(isinstance(setting, Budget) for kind in KINDS.values() for setting in kind.settings.values())
+    box = "multi-candidate.budget" + AUTO
+    assert not form.fields[box].visible and not form.fields[box.removesuffix(AUTO)].visible  # the tree's shape is fixed
+    governed = {"shape": "static", "budget": "dynamic", "budget" + AUTO: "dynamic"}
+    assert settings_shown(governed, "static", []) == settings_shown(governed, "static", ["budget" + AUTO]) == [True, False, False]
+    assert settings_shown(governed, "dynamic", []) == [False, True, True]
+    assert settings_shown(governed, "dynamic", ["budget" + AUTO]) == [False, False, True]
 
 
 def test_a_run_of_a_link_fills_the_form(form: Form):

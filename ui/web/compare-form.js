@@ -77,8 +77,8 @@ function compareForm(element, offer) {
     };
     const own = Object.entries(kind.settings).map(([name, setting]) => {
       const key = `live.${card.picker.value}.${name}`;
-      return line(`settings.${name}`, settingName(card.picker.value, name), settingInput(card.picker.value, name, setting),
-        wordOr(`${key}.info`, ""));
+      const label = settingName(card.picker.value, name) + (setting.kind === "budget" ? lab.say("compare.or_auto") : "");
+      return line(`settings.${name}`, label, settingInput(card.picker.value, name, setting), wordOr(`${key}.info`, ""));
     });
     const rule = kind.rules.length ? [list("rule", kind.rules, (one) => wordOr(`live.rule.choice.${one}`, one))] : [];
     card.body.replaceChildren(...[

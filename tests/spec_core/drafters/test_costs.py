@@ -77,6 +77,17 @@ def test_one_step_that_is_held_up_says_little():
     assert costs.draft == pytest.approx(0.05)
 
 
+def test_what_is_loaded_at_the_first_draft_of_a_run_is_not_what_a_draft_costs():
+    """A draft model's first forward takes many plain steps; nor does one draft that is held up silence the next ones."""
+    machine = Machine(lambda nodes: CURVE.upto(63)[nodes], plain=0.04, draft=0.4)
+    costs, charged = timed(machine, [0])
+    assert charged == [1.0] and costs.draft == 0.0
+    machine.draft = 0.002
+    machine.step(costs, 7)
+    machine.draft = 4.0
+    assert machine.step(costs, 0) == pytest.approx(1.1) and costs.draft == pytest.approx(0.05)
+
+
 def test_before_a_plain_step_nothing_is_known():
     machine = Machine(lambda nodes: 9.0 if nodes else 1.0, plain=0.04, draft=0.02)
     costs, charged = timed(machine, [7, 7, 7])

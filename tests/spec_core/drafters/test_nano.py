@@ -9,6 +9,7 @@ import pytest
 import torch
 from safetensors.torch import save_file
 
+from spec_core import draft_models
 from spec_core.acceptance import RULES
 from spec_core.drafters.assistant import Assistant
 from spec_core.drafters.draft_model import DraftModelDrafter
@@ -150,3 +151,15 @@ def test_a_folder_is_loaded_with_the_embeddings_of_its_target(tmp_path):
     loaded = load_nano("mine", tmp_path, target, lambda stage, fraction: None, lambda: False)
     assert loaded.name == "mine" and loaded.tokenizer is target.tokenizer and loaded.vocab_size == target.vocab_size
     assert torch.isfinite(loaded.read([1, 2])).sum() == len(TRIMMED)
+
+
+def test_a_loaded_model_has_read_and_forgotten(monkeypatch):
+    """So that what is compiled or loaded at a first forward is not taken for the time of a draft."""
+    model, read = tiny_llama(), []
+    original = model.read
+    monkeypatch.setattr(model, "read", lambda tokens: read.append(len(tokens)) or original(tokens))
+    monkeypatch.setattr(draft_models.models, "load_language_model", lambda *arguments: model)
+    monkeypatch.setattr(draft_models, "_loaded", {})
+    for _ in range(2):
+        assert draft_models.load("anything", tiny_llama(), "float32") is model
+    assert read == [draft_models.WARMING, 1] and model.cache.length == 0

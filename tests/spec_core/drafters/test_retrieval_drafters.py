@@ -153,10 +153,11 @@ def test_details_are_small_and_tell_each_nodes_source(way, store):
 
 @pytest.mark.parametrize("name", ["rest", "context", "suffix", "fusion"])
 def test_absurd_budgets_are_refused(name):
-    assert complete_settings(name, {"budget": "auto"})["budget"] == "auto"
+    for auto in ("auto", "Auto", " AUTO "):
+        assert complete_settings(name, {"budget": auto})["budget"] == "auto"
     assert complete_settings(name, {"budget": "16"})["budget"] == 16
-    for budget in (0, 1000, "Auto", "many", 2.5, None, float("nan")):
-        with pytest.raises(UserError):
+    for budget in (0, 1000, "automatic", "many", "", 2.5, None, float("nan")):
+        with pytest.raises(UserError, match="a whole number from 1 to .*, or auto"):
             complete_settings(name, {"budget": budget})
 
 
