@@ -61,7 +61,7 @@ def test_a_character_spread_over_tokens_is_printed_whole(capsys, smollm2):
     (["generate", "--prompt", "x", "--temperature", "-3"], "0, which is greedy, or between 0.01 and 10"),
     (["generate", "--prompt", "x", "--top-p", "7"], "between"),
     (["generate", "--prompt", "x", "--set", "budget"], "name=value"),
-    (["generate", "--prompt", "x", "--set", "budget=lots"], "must be a number"),
+    (["generate", "--prompt", "x", "--set", "budget=lots"], "must be a whole number from 1 to 256, or auto"),
     (["generate", "--prompt", "x", "--set", "depth=3"], "no setting named depth"),
     (["generate", "--prompt", "x", "--target", "no-such"], "no model named no-such"),
     (["generate", "--prompt", "x", "--datastore", "no-such"], "no-such"),
