@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from statistics import median
+from statistics import median, median_low
 from time import perf_counter
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
@@ -31,7 +31,7 @@ CONTEXT = 128
 """Tokens in the cache while measuring."""
 
 REMEMBERED = 5
-"""Plain steps whose median time counts, and drafts of which the quickest does."""
+"""Plain steps, and drafts, whose median time counts."""
 PACE = 0.2
 """Share of what a step shows that is believed at once; a step is held up now and then, …"""
 OUTLIER = 2.0
@@ -139,7 +139,7 @@ class RunCosts:
     def draft(self) -> float:
         """What making a draft costs; 0 while nothing is known."""
         plain = self._plain_seconds
-        return min(self._drafts) / plain if self._drafts and plain else 0.0
+        return median_low(self._drafts) / plain if self._drafts and plain else 0.0
 
     def begin(self) -> None:
         """A step begins: the draft is made next."""
@@ -167,12 +167,13 @@ class RunCosts:
         seconds, drafting = self._clock() - self._drafted, self._drafted - self._began
         if drafted and self._warm:
             self._drafts.append(drafting)
-        self._warm = self._warm or drafted  # what is loaded at a run's first draft says nothing about the next one
+            drafting = min(drafting, OUTLIER * median_low(self._drafts))
+        elif drafted:  # what is loaded at a run's first draft says nothing about the next one
+            self._warm, drafting = True, 0.0
         if nodes == 0:
             self._plain.append(seconds)
         if not (plain := self._plain_seconds):
             return believed
-        drafting = min(drafting, OUTLIER * min(self._drafts, default=0.0))
         return drafting / plain + (self._learn(nodes, seconds / plain / believed) * believed if nodes else 1.0)
 
     def _learn(self, nodes: int, surprise: float) -> float:

@@ -60,7 +60,7 @@ def server(prepared: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator
 
 @pytest.fixture
 def fresh_server(prepared: None, tmp_path: Path) -> Iterator[Server]:
-    """An ``app.py`` of the test's own: nothing was run on it before."""
+    """An ``app.py`` of the test's own: nothing was run on it before. Named before ``open_page``, it outlives its pages."""
     with serving(tmp_path) as running:
         yield running
 

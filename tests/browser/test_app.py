@@ -73,7 +73,7 @@ def stop(page: Page) -> None:
     expect(state(page)).to_have_text(re.compile("Stopped|已停止"))
 
 
-def test_the_page_opens_with_a_replay_and_without_a_model(open_page: OpenPage, fresh_server):
+def test_the_page_opens_with_a_replay_and_without_a_model(fresh_server, open_page: OpenPage):
     page = open_page(on=fresh_server)
     expect(state(page)).to_have_text(re.compile(r"Recorded run · [1-9]"))
     expect_panels_filled(page)
