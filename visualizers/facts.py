@@ -11,12 +11,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from spec_core.drafters.budget import RESTING
 from spec_core.trace import Step
 
 Fact = dict[str, Any]
-
-RESTING = ("first", "account", "none_pays")
-"""Why a budget left a step without a draft (``NodeBudget.details``)."""
 
 
 def step_facts(step: Step, details: Mapping[str, Any]) -> list[Fact]:

@@ -28,6 +28,9 @@ PRIOR = 6.0
 FADE = 0.95
 """What a step weighs, one step later: a text changes."""
 
+FIRST, ACCOUNT, NONE_PAYS = RESTING = ("first", "account", "none_pays")
+"""Why a step is without a draft: its token is free; drafts brought too little so far; no node that was found pays."""
+
 ALLOWANCE = 0.02
 """Plain steps that a run may lose for each token, …"""
 ADVANCE = 1.0
@@ -67,13 +70,14 @@ class NodeBudget:
             return False
         self._costs.begin()
         if self._first:  # what follows the prompt is known from reading it: its first token is free without a draft
-            self._why = "first"
+            self._why = FIRST
         elif self._affordable < self._costs.draft + self._costs.of_steps[1] - 1.0:
-            self._why = "account"
+            self._why = ACCOUNT
         else:
             self._why = None
             return False
-        self.choose(np.zeros(0))
+        self._plan = (0, 0.0)
+        self._costs.drafted()
         return True
 
     def most(self, max_nodes: int) -> int:
@@ -98,17 +102,13 @@ class NodeBudget:
         chosen = int(np.argmax(np.where(affordable, trust * tokens - rate * costs, -np.inf)))
         self._plan = (chosen, float(tokens[chosen]))
         if len(estimates) and not chosen:
-            self._why = "none_pays"
+            self._why = NONE_PAYS
         self._costs.drafted()
         return chosen
 
     @property
     def details(self) -> dict[str, str]:
-        """``{"resting": why}`` where a step is without a draft by choice, for ``Draft.details``.
-
-        "first": the first token is free; "account": what drafts brought so far does not pay for another one;
-        "none_pays": no node that was found does.
-        """
+        """``{"resting": why}``, of ``RESTING``, where a step is without a draft by choice; for ``Draft.details``."""
         return {"resting": self._why} if self._why else {}
 
     def commit(self, count: int) -> None:
@@ -119,7 +119,7 @@ class NodeBudget:
             self._first = False
             return
         nodes, expected = self._plan
-        cost = self._costs.committed(nodes, self._why != "account")
+        cost = self._costs.committed(nodes, self._why != ACCOUNT)
         self._account += count - cost + ALLOWANCE * count
         self._unseen = self._unseen + cost if nodes else 0.0
         self._expected = FADE * self._expected + (1 - FADE) * PRIOR + expected

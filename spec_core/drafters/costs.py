@@ -115,8 +115,9 @@ class RunCosts:
 
     def __init__(self, curve: CostCurve, clock: Callable[[], float] | None = None) -> None:
         self._clock = clock
-        self._nodes, self._costs = np.array(curve.nodes), np.array(curve.costs, dtype=float)
         self.of_steps = curve.upto(MOST)
+        self._nodes = np.array([*(n for n in curve.nodes if n < MOST), MOST])
+        self._costs = self.of_steps[self._nodes]
         self._seconds = curve.seconds
         self._plain: deque[float] = deque(maxlen=REMEMBERED)
         self._drafts: deque[float] = deque(maxlen=REMEMBERED)
@@ -183,7 +184,7 @@ class RunCosts:
         nearness = np.clip(1 - np.abs(np.arange(len(self._nodes)) - at), 0.0, 1.0)
         nearness[0] = 0.0  # a plain step is the unit
         self._costs *= surprise ** (PACE * nearness)
-        self.of_steps = CostCurve(self._nodes.tolist(), self._costs.tolist()).upto(MOST)
+        self.of_steps = np.interp(np.arange(MOST + 1), self._nodes, self._costs)
         return surprise
 
 

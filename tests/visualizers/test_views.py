@@ -7,9 +7,9 @@ import json
 import pytest
 from synthetic import synthetic_trace
 
+from spec_core.drafters.budget import RESTING
 from spec_core.messages import LANGUAGES, catalogue
 from spec_core.trace import Committed, Step, Trace, TreeRecord
-from visualizers.facts import RESTING
 from visualizers.views import MAX_VIEW_BYTES, run_view, step_view, view_bytes
 
 
