@@ -33,7 +33,7 @@ FIRST, ACCOUNT, NONE_PAYS = RESTING = ("first", "account", "none_pays")
 
 ALLOWANCE = 0.02
 """Plain steps that a run may lose for each token, …"""
-ADVANCE = 1.0
+ADVANCE = 0.6
 """… and from the start."""
 DOUBT = 0.25
 """Share by which steps may be dearer than believed while no plain step was timed beside them."""
